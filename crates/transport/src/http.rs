@@ -10,6 +10,7 @@ mod body_length;
 pub(crate) mod bridge_client;
 mod client_socket;
 pub(crate) mod collect;
+mod connect_deadline;
 mod connection_places;
 mod cookies;
 mod cors;

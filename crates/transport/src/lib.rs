@@ -19,6 +19,7 @@ mod inbox;
 mod lines;
 pub mod process;
 mod queue;
+mod reopen_attempts;
 mod session_opening;
 pub mod sse;
 pub mod stdio;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::header::CONTENT_LENGTH;
 use mcp_proxy_session::NewVerdict;
-use mcp_proxy_wire::headers::HeaderEdits;
+use mcp_proxy_wire::headers::{HeaderEdits, remove_in_order};
 use mcp_proxy_wire::{
     Body, Direction, ErrorCode, Field, Frame, Id, IdKey, Kind, Message, StreamId,
     TransportEnvelope, flatten,
@@ -366,10 +367,10 @@ pub(crate) fn with_message(mut frame: Frame, message: Message) -> Frame {
     match &mut frame.envelope {
         TransportEnvelope::Event(event) => **event = event.with_data(message.raw().clone()),
         TransportEnvelope::Response(parts) => {
-            parts.headers.remove(http::header::CONTENT_LENGTH);
+            remove_in_order(&mut parts.headers, |name| *name == CONTENT_LENGTH);
         }
         TransportEnvelope::Request(parts) => {
-            parts.headers.remove(http::header::CONTENT_LENGTH);
+            remove_in_order(&mut parts.headers, |name| *name == CONTENT_LENGTH);
         }
         TransportEnvelope::Line(_) => {
             // A message on stdio must be one line; only JSON can be flattened, anything else is sent as it is.

@@ -26,6 +26,8 @@ struct ServerState {
     starts: AtomicU64,
     /// From the second start on it speaks another revision.
     changes_revision: AtomicBool,
+    /// How many more times it answers `initialize` with 503.
+    unready: AtomicU64,
     /// Event streams that are open.
     streams: Mutex<Vec<TcpStream>>,
 }
@@ -94,7 +96,13 @@ impl ServerState {
         let session = format!("mcp-session-id: s{}\r\n", self.start());
         let is_known = request.contains(&session);
         let is_opening = request.contains(r#""initialize""#);
+        let is_unready = || {
+            let less = |left: u64| left.checked_sub(1);
+            let (set, fetch) = (Ordering::SeqCst, Ordering::SeqCst);
+            self.unready.fetch_update(set, fetch, less).is_ok()
+        };
         let text = match request.starts_with("GET") {
+            _ if is_opening && is_unready() => reply("503 Service Unavailable", "", ""),
             _ if !(is_known || is_opening) => reply("404 Not Found", "", ""),
             true => {
                 let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n: open\n\n";
@@ -222,6 +230,17 @@ fn a_stdio_client_survives_the_restart_of_its_http_server() {
 }
 
 #[test]
+fn a_session_is_opened_again_when_the_server_is_ready() {
+    let server = ForgetfulServer::start(Kind::Http);
+    let mut client = stdio_client(&server, "streamable-http", &["--no-record"]);
+    server.state.unready.store(2, Ordering::SeqCst);
+    server.restart();
+    client.say(&ask(2, "tools/list"));
+    assert_eq!(answered(&client.hear()), (json!(2), json!(1)));
+    assert_eq!(client.end(), Some(0));
+}
+
+#[test]
 fn a_session_is_opened_once_for_all_requests_that_need_it() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("r.jsonl");
@@ -321,10 +340,18 @@ fn a_stdio_client_survives_the_restart_of_its_sse_server() {
 
 #[test]
 fn an_sse_client_survives_the_restart_of_its_http_server() {
-    let server = ForgetfulServer::start(Kind::Http);
+    sse_client_survives(Kind::Http, "sse", "streamable-http");
+}
+
+#[test]
+fn an_sse_client_of_an_http_port_survives_the_restart_of_its_sse_server() {
+    sse_client_survives(Kind::Sse, "http", "sse");
+}
+
+fn sse_client_survives(kind: Kind, port: &str, transport: &str) {
+    let server = ForgetfulServer::start(kind);
     let url = format!("http://{}/x", server.address);
-    let more = ["--transport", "streamable-http", "--target-url", &url];
-    let proxy = ListeningProgram::proxy("sse", &more);
+    let proxy = ListeningProgram::proxy(port, &["--transport", transport, "--target-url", &url]);
     let mut stream = open(&proxy.address, "GET", "/sse", &[], b"");
     stream.head();
     let endpoint = stream.until("data:");
@@ -336,7 +363,15 @@ fn an_sse_client_survives_the_restart_of_its_http_server() {
     assert!(stream.until("data:").contains("forgetful"));
     assert_eq!(post(INITIALIZED).status, 202);
     server.wait_for("notifications/initialized");
+    if kind == Kind::Sse {
+        // Its error says that the proxy has seen the end of the stream.
+        assert_eq!(post(&ask(3, "slow")).status, 202);
+        server.wait_for("slow");
+    }
     server.restart();
+    if kind == Kind::Sse {
+        assert_eq!(error_answer(&stream.until("data:")), (json!(3), -31002));
+    }
     assert_eq!(post(&ask(2, "tools/list")).status, 202);
     assert_eq!(answered(&stream.until("data:")), (json!(2), json!(1)));
 }

@@ -233,6 +233,29 @@ fn a_client_that_probes_for_the_modern_era_gets_the_server_that_it_has_probed() 
 }
 
 #[test]
+fn a_probed_server_that_logs_before_it_refuses_is_the_one_that_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let (record, lock) = (folder.path().join("s.jsonl"), folder.path().join("lock"));
+    let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
+    let refuses = "*server/discover*) echo";
+    let server = SERVER.replace(refuses, &format!("*server/discover*) echo '{log}'; echo"));
+    let mut args = vec!["proxy", "--listen", "http", "--listen-port", "0"];
+    args.extend(["--session-file", record.to_str().unwrap()]);
+    args.extend(["--", "sh", "-c", &server, lock.to_str().unwrap()]);
+    let proxy = ListeningProgram::start(&args);
+    let modern = [
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "server/discover"),
+    ];
+    let answer = proxy.post(&modern, DISCOVER);
+    assert!(answer.text().contains("-32601"), "{}", answer.text());
+    // A second server would not get the lock.
+    let opened = proxy.post(&[], INITIALIZE);
+    assert_eq!(opened.status, 200);
+    assert!(pid(&opened.text()).is_u64());
+}
+
+#[test]
 fn a_probed_server_is_for_clients_with_the_same_token_only() {
     let folder = tempfile::tempdir().unwrap();
     let proxy = many(folder.path(), &[]);

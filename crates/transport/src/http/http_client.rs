@@ -14,6 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::headers::remove_in_order;
 
+use super::connect_deadline::ConnectDeadline;
 use super::incoming_body::IncomingBody;
 use super::outbound_proxy::OutboundProxy;
 use super::outgoing_body::{BodyError, OutgoingBody};
@@ -23,11 +24,13 @@ use crate::tls;
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
+type TlsClient<C> = Client<ConnectDeadline<HttpsConnector<C>>, OutgoingBody>;
+
 /// How requests go out.
 pub(super) enum HttpClient {
     Plain(Arc<ConnectionPool>),
-    Tls(Box<Client<HttpsConnector<HttpConnector>, OutgoingBody>>),
-    Tunnelled(Box<Client<HttpsConnector<Tunnel<HttpConnector>>, OutgoingBody>>),
+    Tls(Box<TlsClient<HttpConnector>>),
+    Tunnelled(Box<TlsClient<Tunnel<HttpConnector>>>),
 }
 
 /// Why a request has no answer.
@@ -62,7 +65,7 @@ impl HttpClient {
         let connector = connector(stall);
         Ok(match proxy {
             None => {
-                let client = builder.build(tls.wrap_connector(connector));
+                let client = builder.build(ConnectDeadline(tls.wrap_connector(connector)));
                 HttpClient::Tls(Box::new(client))
             }
             Some(proxy) => {
@@ -71,7 +74,7 @@ impl HttpClient {
                     Some(authorization) => tunnel.with_auth(authorization),
                     None => tunnel,
                 };
-                let client = builder.build(tls.wrap_connector(tunnel));
+                let client = builder.build(ConnectDeadline(tls.wrap_connector(tunnel)));
                 HttpClient::Tunnelled(Box::new(client))
             }
         })

@@ -14,7 +14,7 @@ use super::event_stream::{EventStream, StreamItem, encode};
 use super::listener::{HttpResponse, bare, error_answering, recorded_json};
 use super::outgoing_body::UnsentMessage;
 use super::request_body::unreadable;
-use super::session::{DISCOVER, HttpSession, PostStream, SessionKind, frame};
+use super::session::{HttpSession, PostStream, SessionKind, frame};
 use crate::inbox::{InboxItem, SEND_DEADLINE};
 
 /// Whether a head alone says that its client is modern.
@@ -39,7 +39,6 @@ pub(crate) async fn post(
 ) -> HttpResponse {
     let id = message.id();
     let lists_tools = message.method().as_deref() == Some("tools/list");
-    let discovers = message.method().as_deref() == Some(DISCOVER);
     let mut guard = Box::new(CancelGuard {
         session: Arc::clone(&session),
         exchange,
@@ -84,13 +83,6 @@ pub(crate) async fn post(
             let answer = Message::parse(message.data);
             if lists_tools {
                 session.tools.note(&answer);
-            }
-            if discovers
-                && answer
-                    .error_code()
-                    .is_some_and(|code| !ErrorCode::is_own(code))
-            {
-                session.discover_refused();
             }
             let status = match answer.error_code() {
                 Some(code) if code == ErrorCode::INVALID_PARAMS.0 && lacks_meta(&asked) => 400,

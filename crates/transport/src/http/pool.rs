@@ -104,9 +104,12 @@ impl ConnectionPool {
         };
         let mut request = self.request(parts, payload);
         let mut answered = socket.exchange(&mut request, &parts.method).await;
+        let is_just_written = request.is_just_written();
         let mut extensions = Extensions::new();
         if let (Err(error), Some(copy)) = (&answered, copy)
-            && socket.may_resend(error, &parts.method).await
+            && socket
+                .may_resend(error, &parts.method, is_just_written)
+                .await
         {
             socket = self.connect().await?;
             request = self.request(parts, copy);

@@ -181,7 +181,7 @@ impl RemoteServer {
 pub(crate) fn note_resent<B>(connection: &Connection, response: &Response<B>) {
     if response.extensions().get::<Resent>().is_some() {
         connection.note(
-            "the server had closed an idle connection without reading the request, which was sent again on a new one",
+            "the server closed an idle connection as the request was sent, and the request was sent again on a new one",
         );
     }
 }

@@ -153,14 +153,9 @@ impl RequestHead {
         let mut headers = self.headers.clone();
         headers::strip_hop_by_hop(&mut headers);
         let is_modern = headers.contains_key(MCP_METHOD) || names_version(message);
-        let of_message: Vec<HeaderName> = headers
-            .keys()
-            .filter(|name| repeats_body(name) || *name == LAST_EVENT_ID)
-            .cloned()
-            .collect();
-        for name in of_message {
-            headers.remove(name);
-        }
+        headers::remove_in_order(&mut headers, |name| {
+            repeats_body(name) || *name == LAST_EVENT_ID
+        });
         if is_modern {
             // The version is there already, from the client's own head.
             for (name, value) in headers::modern_request_headers(message, params) {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes, BytesMut};
 use http::Method;
@@ -23,6 +23,9 @@ const JOINED_MAX: usize = 16 * 1024;
 const READ_START: usize = 8 * 1024;
 /// After a server has closed a connection, a reset is awaited for this long.
 const RESET_WAIT: Duration = Duration::from_millis(500);
+/// A kernel resets an idle connection as soon as a request arrives on it, so within a round trip. A later reset may come from
+/// a server or a middlebox while the request is being carried out.
+const UNREAD_RESET: Duration = Duration::from_secs(1);
 
 /// A connection, and what was read of it and not yet used.
 pub struct ServerSocket {
@@ -173,15 +176,24 @@ impl ServerSocket {
     }
 
     /// Whether a request that failed with this error on a connection that was idle before may be sent again. Nothing of an
-    /// answer has come. If the method is not idempotent, the server must also have reset the connection: a kernel does that
-    /// when what we sent was not read. A connection that is only closed may be that of a server that died at work.
-    pub async fn may_resend(&self, error: &PoolError, method: &Method) -> bool {
+    /// answer has come. If the method is not idempotent, the server must also have reset the connection right after the
+    /// request was written: a kernel does that when what we sent was not read. A connection that is only closed may be that
+    /// of a server that died at work.
+    pub async fn may_resend(
+        &self,
+        error: &PoolError,
+        method: &Method,
+        is_just_written: bool,
+    ) -> bool {
         if self.has_answered {
             return false;
         }
+        let is_repeatable = method.is_idempotent();
         match error {
-            PoolError::Broken(error) => is_reset(error) || method.is_idempotent(),
-            PoolError::Closed(_) => method.is_idempotent() || self.is_reset_soon().await,
+            PoolError::Broken(error) => is_repeatable || (is_just_written && is_reset(error)),
+            PoolError::Closed(_) => {
+                is_repeatable || (is_just_written && self.is_reset_soon().await)
+            }
             _ => false,
         }
     }
@@ -208,6 +220,8 @@ pub struct RequestWriter {
     ready: VecDeque<Bytes>,
     payload: Option<OutgoingBody>,
     chunked: bool,
+    /// When the last byte was written.
+    written: Option<Instant>,
 }
 
 impl RequestWriter {
@@ -227,12 +241,18 @@ impl RequestWriter {
             ready,
             payload,
             chunked: length == BodyLength::Chunked,
+            written: None,
         }
     }
 
     /// Whether all of it was written.
     pub fn is_done(&self) -> bool {
         self.ready.is_empty() && self.payload.is_none()
+    }
+
+    /// Whether nothing was written, or the last byte so recently that a reset means that it was not read.
+    pub fn is_just_written(&self) -> bool {
+        self.written.is_none_or(|at| at.elapsed() < UNREAD_RESET)
     }
 
     fn poll(
@@ -244,6 +264,7 @@ impl RequestWriter {
             while let Some(front) = self.ready.front_mut() {
                 let written = ready!(Pin::new(&mut *stream).poll_write(cx, front))?;
                 front.advance(written);
+                self.written = Some(Instant::now());
                 if front.is_empty() {
                     self.ready.pop_front();
                 }

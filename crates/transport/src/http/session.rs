@@ -451,8 +451,7 @@ mod era_probe;
 mod routing;
 mod writer;
 
-pub(crate) use era_probe::DISCOVER;
-use era_probe::EraProbe;
+use era_probe::{DISCOVER, EraProbe};
 pub(crate) use writer::SessionWriter;
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use mcp_proxy_wire::{Body, Direction, ErrorCode, Field, Id, IdKey, Message, Side
 use rustc_hash::FxHashMap;
 use tokio::sync::RwLock;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::http::bridge_client::BridgeClient;
 use crate::http::collect::collect;
@@ -25,6 +25,7 @@ use crate::http::outgoing_body::OutgoingBody;
 use crate::http::remote::RemoteServer;
 use crate::in_flight_budget::InFlightBudget;
 use crate::inbox::{InboxItem, InboxSender, inbox};
+use crate::reopen_attempts::ReopenAttempts;
 use crate::session_opening::{RemoteLinkOptions, SessionLoss, SessionOpening};
 use stream::SseServerStream;
 pub(super) use stream::endpoint_of;
@@ -65,9 +66,12 @@ pub(crate) async fn connect(
     });
     let reading = Arc::clone(&session);
     let reading = tokio::spawn(async move {
+        let mut attempts = ReopenAttempts::default();
         let end = loop {
+            let opened = Instant::now();
             let end = stream.run(&reading, &inbox).await;
-            match reading.reconnect(end).await {
+            attempts.lost_after(opened.elapsed());
+            match reading.reconnect(end, &mut attempts).await {
                 Ok(next) => stream = next,
                 Err(end) => break end,
             }

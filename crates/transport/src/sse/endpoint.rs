@@ -24,7 +24,7 @@ use crate::http::outgoing_body::OutgoingBody;
 use crate::http::request_body::whole_body;
 use crate::http::routes::not_found;
 use crate::http::session::frame;
-use crate::http::session_places::SessionPlaces;
+use crate::http::session_places::{SessionPlace, SessionPlaces};
 use crate::http::stream_queue::{StreamSender, stream_channel};
 use crate::inbox::{InboxItem, InboxSender, SEND_DEADLINE, inbox};
 
@@ -99,16 +99,20 @@ impl SseEndpoint {
         };
         let (own, name) = (Weak::clone(&self.own), id.clone());
         let places = Arc::clone(&self.places);
+        let guard = Box::new(EndOnDrop {
+            stop,
+            place: Arc::new(Mutex::new(Some(place))),
+        });
+        let place = Arc::clone(&guard.place);
         tokio::spawn(async move {
-            let _place = place;
             task.run(link, &places).await;
+            leave(&place);
             if let Some(front) = own.upgrade() {
                 front.sessions().remove(&name);
             }
         });
         let endpoint = format!("{MESSAGE_PATH}?sessionId={id}");
         let first: Bytes = encode_event(None, Some("endpoint"), endpoint.as_bytes());
-        let guard = Box::new(StopOnDrop(stop));
         EventStream::new(vec![first], messages, Some(guard)).into_response()
     }
 
@@ -260,13 +264,23 @@ impl FrameWriter for SseStreamWriter {
     }
 }
 
-/// The client closed its stream: that is the end of its session.
-struct StopOnDrop(Arc<Notify>);
+/// The client closed its stream: that is the end of its session. Its place is free for another, whose server starts when
+/// this one has ended.
+struct EndOnDrop {
+    stop: Arc<Notify>,
+    place: Arc<Mutex<Option<SessionPlace>>>,
+}
 
-impl Drop for StopOnDrop {
+impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        self.0.notify_one();
+        leave(&self.place);
+        self.stop.notify_one();
     }
+}
+
+fn leave(place: &Mutex<Option<SessionPlace>>) {
+    let place = place.lock().unwrap_or_else(PoisonError::into_inner).take();
+    drop(place);
 }
 
 fn accepted() -> HttpResponse {
@@ -281,4 +295,63 @@ fn method_not_allowed() -> HttpResponse {
         .headers_mut()
         .insert(http::header::ALLOW, http::HeaderValue::from_static("GET"));
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_proxy_core::{HoldOptions, RunOptions, in_process};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_session_that_its_client_has_ended_makes_room_while_its_server_is_stopped() {
+        let stopping: Dial = Arc::new(|_| {
+            let (link, server) = in_process();
+            let finish = Box::pin(async move {
+                let _server = server;
+                std::future::pending().await
+            });
+            Box::pin(std::future::ready(Ok(link.with_finish(finish))))
+        });
+        let run = ProxyRun::new(RunOptions {
+            recorder: None,
+            warn: Arc::new(|text| panic!("{text}")),
+            pass_noise: false,
+            hold: HoldOptions::default(),
+        });
+        let wait = Duration::from_secs(60);
+        let limits = SessionLimits {
+            requests: 1,
+            idle: wait,
+            message: 1 << 20,
+        };
+        let carry = CarryOptions {
+            stall: wait,
+            drain_open: wait,
+            drain_idle: wait,
+            last_request: wait,
+            stray_lines: 1,
+            stray_wait: wait,
+        };
+        let places = SessionPlaces::new(1);
+        let endpoint = SseEndpoint::new(run, stopping, Transport::Stdio, (limits, places), carry);
+        let source = RequestSource {
+            token: None,
+            address: "127.0.0.1:1".parse().unwrap(),
+        };
+        let open = || {
+            let (parts, ()) = Request::get("http://localhost/sse")
+                .body(())
+                .unwrap()
+                .into_parts();
+            endpoint.open(source.caller(&parts))
+        };
+        let first = open();
+        assert_eq!(
+            (first.status().as_u16(), open().status().as_u16()),
+            (200, 503)
+        );
+        drop(first);
+        assert_eq!(open().status(), 200);
+    }
 }

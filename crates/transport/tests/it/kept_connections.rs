@@ -30,6 +30,8 @@ enum AfterAnswer {
     CloseUnread,
     /// It reads the next request and closes then: it may have carried it out.
     ReadAndClose,
+    /// It reads the next request, works on it for this long, and then the connection is reset.
+    ReadAndReset(Duration),
 }
 
 /// Serves, and counts the requests that it has read.
@@ -54,6 +56,13 @@ async fn serve(listener: TcpListener, after: AfterAnswer, read: Arc<AtomicUsize>
                     if read_request(&mut stream).await {
                         read.fetch_add(1, Ordering::SeqCst);
                     }
+                }
+                AfterAnswer::ReadAndReset(work) => {
+                    if read_request(&mut stream).await {
+                        read.fetch_add(1, Ordering::SeqCst);
+                    }
+                    tokio::time::sleep(work).await;
+                    stream.set_zero_linger().unwrap();
                 }
             }
         });
@@ -205,4 +214,18 @@ async fn a_request_that_may_be_repeated_is_sent_again() {
     assert_eq!(proxy.send(Method::DELETE).await, 200);
     assert_eq!(proxy.read(), 3);
     assert_eq!(notes(folder.path()), 1);
+}
+
+on_both_runtimes!(
+    a_request_whose_connection_is_reset_during_a_long_call_is_not_sent_again,
+    real_time
+);
+async fn a_request_whose_connection_is_reset_during_a_long_call_is_not_sent_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let call = AfterAnswer::ReadAndReset(Duration::from_millis(1100));
+    let proxy = TestProxy::start(folder.path(), call).await;
+    assert_eq!(proxy.send(Method::POST).await, 200);
+    assert_eq!(proxy.send(Method::POST).await, 502);
+    assert_eq!(proxy.read(), 2, "carried out once");
+    assert_eq!(notes(folder.path()), 0);
 }

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::{
     MCP_METHOD, MCP_NAME, MCP_PARAM_PREFIX, MCP_PROTOCOL_VERSION, ParamHeader, decode_value,
-    encode_value,
+    encode_value, remove_in_order,
 };
 use crate::message::whole_number;
 use crate::revision::{meta, names_version};
@@ -117,18 +117,17 @@ pub fn update_headers_for_edit(
     if !headers.contains_key(MCP_METHOD) && !names_version(after) {
         return;
     }
-    headers.remove(MCP_METHOD);
-    headers.remove(MCP_NAME);
     let is_same_call =
         before.method() == after.method() && before.text(Field::Name) == after.text(Field::Name);
-    if !params.is_empty() || !is_same_call {
-        let is_param = |name: &&HeaderName| name.as_str().starts_with(MCP_PARAM_PREFIX);
-        let stale: Vec<HeaderName> = headers.keys().filter(is_param).cloned().collect();
-        for name in stale {
-            headers.remove(name);
-        }
-    }
-    for (name, value) in modern_request_headers(after, params) {
+    let changes_params = !params.is_empty() || !is_same_call;
+    let new = modern_request_headers(after, params);
+    // What has a new value keeps its place.
+    remove_in_order(headers, |name| {
+        let is_param = || changes_params && name.as_str().starts_with(MCP_PARAM_PREFIX);
+        let repeats_message = *name == MCP_METHOD || *name == MCP_NAME || is_param();
+        repeats_message && !new.iter().any(|(it, _)| it == name)
+    });
+    for (name, value) in new {
         headers.insert(name, value);
     }
 }

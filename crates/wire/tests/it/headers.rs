@@ -279,6 +279,12 @@ fn headers_follow_an_edit_of_the_body() {
         path: vec!["region".to_owned()],
     }];
     assert_eq!(edited(same, &region), "tools/call a us t");
+    let mut headers = sent.clone();
+    let list = Message::parse(r#"{"method":"tools/list"}"#);
+    update_headers_for_edit(&mut headers, &call, &list, &[]);
+    let left: Vec<_> = headers.keys().map(|name| name.as_str()).collect();
+    let wanted = ["mcp-protocol-version", "mcp-method", "authorization"];
+    assert_eq!(left, wanted, "the others keep their order");
     let mut legacy = map(&[("mcp-protocol-version", "2025-11-25")]);
     update_headers_for_edit(&mut legacy, &call, &Message::parse(other), &[]);
     assert_eq!(legacy.len(), 1, "a legacy request has none of them");

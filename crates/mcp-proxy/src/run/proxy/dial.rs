@@ -21,16 +21,23 @@ pub const CUT_THROUGH_BYTES: usize = 64 * 1024;
 
 /// What opens a link to the configured server.
 pub fn dial(config: &Config, limits: Limits) -> Result<Dial> {
-    dial_target(config, &config.target, limits, on_session_loss(config))
-}
-
-/// An HTTP client is told that its session is gone and opens another one. The others have no way to hear of it.
-fn on_session_loss(config: &Config) -> SessionLoss {
     let can_hear = match config.listen {
         ClientEndpoint::Stdio => false,
         ClientEndpoint::Port { kind, .. } => kind == Transport::StreamableHttp,
         ClientEndpoint::InProcess(_) => true,
     };
+    let on_loss = on_session_loss(config, can_hear);
+    dial_target(config, &config.target, limits, on_loss)
+}
+
+/// The same for HTTP+SSE clients, whatever else their port serves.
+pub fn dial_for_sse(config: &Config, limits: Limits) -> Result<Dial> {
+    let on_loss = on_session_loss(config, false);
+    dial_target(config, &config.target, limits, on_loss)
+}
+
+/// A streamable HTTP client can hear that its session is gone, and opens another one. The others cannot.
+fn on_session_loss(config: &Config, can_hear: bool) -> SessionLoss {
     match config.reconnect && !can_hear && config.replay_of.is_none() {
         true => SessionLoss::Reopen,
         false => SessionLoss::EndLink,

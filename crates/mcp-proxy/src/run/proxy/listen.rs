@@ -21,7 +21,7 @@ use mcp_proxy_transport::sse::SsePassThrough;
 use mcp_proxy_transport::{RemoteLinkOptions, SessionLoss, http, sse, tls};
 use mcp_proxy_wire::Transport;
 
-use super::dial::{dial, dial_remote, hub_dial, remote};
+use super::dial::{dial, dial_for_sse, dial_remote, hub_dial, remote};
 use super::health::ProxyHealth;
 use super::signals::StopRequest;
 use super::{RunEnd, STOP_DEADLINE, carry_options, limits};
@@ -206,7 +206,7 @@ fn routes(
         }
         (Transport::StreamableHttp, Target::Hub(hub)) => hub_routes(hub, &run, endpoint)?,
         (Transport::Sse, target) => {
-            let front = sse_endpoint(dial(config, whole)?, SessionPlaces::new(most));
+            let front = sse_endpoint(dial_for_sse(config, whole)?, SessionPlaces::new(most));
             let routes = with_sse(routes, &front);
             match target {
                 Target::Hub(hub) => with_health(routes, serve::HealthHandler::new(hub)),
@@ -216,7 +216,7 @@ fn routes(
         (_, target) => {
             let (dial, options) = (dial(config, whole)?, endpoint(target.peer().into()));
             // Clients that know only HTTP+SSE find it here too, within the same limit.
-            let front = sse_endpoint(Arc::clone(&dial), Arc::clone(&options.places));
+            let front = sse_endpoint(dial_for_sse(config, whole)?, Arc::clone(&options.places));
             let sessions = McpEndpoint::new(Arc::clone(&run), dial, options);
             let health = health()
                 .counting(Arc::clone(&sessions))

@@ -2,7 +2,6 @@
 //! sent once more: it was not carried out. The record shows all of it as the proxy's own messages.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use http::{HeaderMap, Response, StatusCode};
 use mcp_proxy_core::{LinkEnd, OwnRequest};
@@ -11,7 +10,7 @@ use mcp_proxy_wire::{
     Body, Direction, ErrorCode, Id, Limits, Message, Side, SseSplitter, SseUnit, StreamId,
     TransportEnvelope,
 };
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::super::collect::collect;
 use super::super::incoming_body::IncomingBody;
@@ -19,16 +18,21 @@ use super::super::relayed_body::event_frame;
 use super::answer_inbox::received;
 use super::answers::{refuses_session, status_text};
 use super::{HttpLink, PostedMessage, session_headers};
+use crate::reopen_attempts::{ReopenAttempts, ReopenError};
 use crate::session_opening::{SessionLoss, SessionOpening, check_reopened};
-
-/// All messages that open a session again may take this long together.
-const REOPEN_DEADLINE: Duration = Duration::from_secs(30);
 
 /// What is known for opening a session again.
 pub(super) struct Reopening {
     opening: Mutex<SessionOpening>,
-    /// Locked while the session is opened; holds why that failed for good.
-    attempt: tokio::sync::Mutex<Option<String>>,
+    /// Locked while the session is opened; holds how that failed last.
+    attempt: tokio::sync::Mutex<Option<FailedReopening>>,
+}
+
+struct FailedReopening {
+    why: String,
+    at: Instant,
+    /// The server refused, so it is not asked again.
+    is_final: bool,
 }
 
 /// Who opened the session again.
@@ -117,37 +121,60 @@ impl HttpLink {
         let Some(reopening) = &self.reopening else {
             return Err(String::new());
         };
+        let asked = Instant::now();
         let mut failed = reopening.attempt.lock().await;
-        if let Some(why) = &*failed {
-            return Err(why.clone());
+        // A failure is also that of all who waited for the attempt.
+        if let Some(failure) = &*failed
+            && (failure.is_final || failure.at >= asked)
+        {
+            return Err(failure.why.clone());
         }
         if self.state.generation() != generation {
             return Ok(Reopened::Before);
         }
-        let opened = timeout(REOPEN_DEADLINE, self.open_again(reopening)).await;
-        let opened = opened.unwrap_or_else(|_| {
-            let seconds = REOPEN_DEADLINE.as_secs();
-            Err(format!("the server took longer than {seconds} s"))
-        });
-        match opened {
+        match self.keep_opening(reopening).await {
             Ok(()) => {
                 let text = "the server had lost the session; the proxy opened it again";
                 self.client.connection.warn(text);
                 Ok(Reopened::Now)
             }
-            Err(why) => {
-                let why = format!("; it could not be opened again: {why}");
-                *failed = Some(why.clone());
+            Err(error) => {
+                let why = format!("; it could not be opened again: {}", error.text());
+                *failed = Some(FailedReopening {
+                    why: why.clone(),
+                    at: Instant::now(),
+                    is_final: matches!(error, ReopenError::Never(_)),
+                });
                 Err(why)
             }
         }
     }
 
+    /// Tries until the session is open, the server refuses, or the time is over: a server that is starting refuses
+    /// connections or answers 503.
+    async fn keep_opening(&self, reopening: &Reopening) -> Result<(), ReopenError> {
+        let mut attempts = ReopenAttempts::default();
+        let deadline = attempts.deadline();
+        let mut last = "the server did not answer in time".to_owned();
+        loop {
+            match timeout_at(deadline, self.open_again(reopening)).await {
+                Ok(Err(ReopenError::Later(why))) => last = why,
+                Ok(done) => return done,
+                Err(_) => return Err(ReopenError::Later(last)),
+            }
+            if !attempts.wait().await {
+                return Err(ReopenError::Later(last));
+            }
+        }
+    }
+
     /// Until the new session is as the old one was, no other message is sent on it.
-    async fn open_again(&self, reopening: &Reopening) -> Result<(), String> {
+    async fn open_again(&self, reopening: &Reopening) -> Result<(), ReopenError> {
         let version = self.state.session().1;
         let initialize = reopening.opening(SessionOpening::initialize);
-        let initialize = initialize.ok_or("the client's `initialize` is not known")?;
+        let initialize = initialize.ok_or_else(|| {
+            ReopenError::Never("the client's `initialize` is not known".to_owned())
+        })?;
         let (response, answer) = self.ask(HeaderMap::new(), initialize).await?;
         let session = response.get(MCP_SESSION_ID).cloned();
         let agreed = version.as_ref().and_then(|version| version.to_str().ok());
@@ -155,7 +182,7 @@ impl HttpLink {
         let headers = session_headers(session.clone(), version);
         let opened = match checked {
             Ok(()) => self.complete(reopening, &headers).await,
-            refused => refused,
+            Err(why) => Err(ReopenError::Never(why)),
         };
         if opened.is_err() {
             self.end_session(headers).await;
@@ -167,13 +194,19 @@ impl HttpLink {
     }
 
     /// Sends what the client had sent after `initialize`, on the session of these headers.
-    async fn complete(&self, reopening: &Reopening, headers: &HeaderMap) -> Result<(), String> {
+    async fn complete(
+        &self,
+        reopening: &Reopening,
+        headers: &HeaderMap,
+    ) -> Result<(), ReopenError> {
         if let Some(initialized) = reopening.opening(|it| it.initialized()) {
-            self.tell(headers.clone(), initialized).await?;
+            let sent = self.tell(headers.clone(), initialized).await;
+            sent.map_err(ReopenError::Later)?;
         }
         for message in reopening.opening(SessionOpening::settings) {
             let method = message.method().unwrap_or_default().into_owned();
-            if let Err(why) = self.ask(headers.clone(), message).await {
+            if let Err(error) = self.ask(headers.clone(), message).await {
+                let why = error.text();
                 let text = format!("`{method}` could not be sent on the new session: {why}");
                 self.client.connection.warn(&text);
             }
@@ -199,17 +232,17 @@ impl HttpLink {
         &self,
         session: HeaderMap,
         message: Message,
-    ) -> Result<(HeaderMap, Message), String> {
+    ) -> Result<(HeaderMap, Message), ReopenError> {
         let connection = &self.client.connection;
-        let (request, frame) =
-            OwnRequest::author(connection, message.clone()).map_err(|end| end.to_string())?;
+        let authored = OwnRequest::author(connection, message.clone());
+        let (request, frame) = authored.map_err(|end| ReopenError::Never(end.to_string()))?;
         let asked = async {
             let response = self.send_with(session, &message).await;
-            self.own_answer(response.map_err(|end| end.to_string())?, request.id())
-                .await
+            let response = response.map_err(|end| ReopenError::Later(end.to_string()))?;
+            self.own_answer(response, request.id()).await
         };
-        asked.await.inspect_err(|why| {
-            connection.undelivered(frame.sequence.as_slice(), why);
+        asked.await.inspect_err(|error| {
+            connection.undelivered(frame.sequence.as_slice(), error.text());
         })
     }
 
@@ -234,7 +267,7 @@ impl HttpLink {
         &self,
         response: Response<IncomingBody>,
         id: &Id,
-    ) -> Result<(HeaderMap, Message), String> {
+    ) -> Result<(HeaderMap, Message), ReopenError> {
         let (parts, mut body) = response.into_parts();
         let headers = parts.headers.clone();
         if !(parts.status.is_success() && headers::is_sse(&parts.headers)) {
@@ -243,8 +276,9 @@ impl HttpLink {
             let is_answer = message.is_answer() && message.id().as_ref() == Some(id);
             self.answers.record_failure(parts, message.clone()).await;
             return match is_answer {
+                _ if may_pass(status) => Err(ReopenError::Later(status_text(status))),
                 true => Ok((headers, message)),
-                false => Err(status_text(status)),
+                false => Err(ReopenError::Never(status_text(status))),
             };
         }
         let mut splitter = SseSplitter::new(Limits {
@@ -266,7 +300,8 @@ impl HttpLink {
                 }
             }
         }
-        Err("the server's stream ended before the answer came".to_owned())
+        let why = "the server's stream ended before the answer came";
+        Err(ReopenError::Later(why.to_owned()))
     }
 
     async fn take_own(
@@ -283,4 +318,14 @@ impl HttpLink {
         }
         is_answer.then_some(message)
     }
+}
+
+/// Whether a server that is starting, or the gateway in front of it, may answer like this for a while.
+fn may_pass(status: StatusCode) -> bool {
+    use StatusCode as S;
+    status.is_server_error()
+        || matches!(
+            status,
+            S::NOT_FOUND | S::REQUEST_TIMEOUT | S::TOO_MANY_REQUESTS
+        )
 }

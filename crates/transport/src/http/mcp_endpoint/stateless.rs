@@ -114,8 +114,13 @@ async fn initialize(
     let request = Message::parse(request.to_string());
     let mut post = session.open_post(exchange, &request).ok_or_else(ended)?;
     send(session, exchange, request).await?;
-    let Some(StreamItem::Message(answer)) = post.messages.next().await else {
-        return Err(ended());
+    // A server may log or report progress before it answers. Nobody waits for that.
+    let answer = loop {
+        match post.messages.next().await {
+            Some(StreamItem::Message(message)) if message.last => break message,
+            Some(StreamItem::Message(_)) => {}
+            _ => return Err(ended()),
+        }
     };
     let answer: Value = serde_json::from_slice(&answer.data).unwrap_or_default();
     if let Some(error) = answer.get("error") {

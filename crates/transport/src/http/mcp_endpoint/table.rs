@@ -36,15 +36,18 @@ impl SessionTable {
         self.legacy.values().chain(self.shared.values())
     }
 
-    /// Tells a session to end. Nobody finds it any more.
+    /// Tells a session to end. Nobody finds it any more. If its server has ended already, nothing is left to wait for.
     pub(super) fn end(&mut self, session: &Arc<HttpSession>) {
-        self.remove(session);
+        let is_running = self.remove(session);
         session.leave();
-        self.ending.push(Arc::clone(session));
+        if is_running {
+            self.ending.push(Arc::clone(session));
+        }
     }
 
-    /// The server of a session has ended.
-    pub(super) fn remove(&mut self, session: &Arc<HttpSession>) {
+    /// The server of a session has ended. Returns whether the session was still here.
+    pub(super) fn remove(&mut self, session: &Arc<HttpSession>) -> bool {
+        let before = self.all().count();
         if let Some(id) = session.legacy_id() {
             self.legacy.remove(id);
         }
@@ -53,6 +56,7 @@ impl SessionTable {
         }
         self.shared.retain(|_, it| !Arc::ptr_eq(it, session));
         self.ending.retain(|it| !Arc::ptr_eq(it, session));
+        self.all().count() < before
     }
 
     /// The session that has been idle for longest.

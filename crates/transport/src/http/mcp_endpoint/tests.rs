@@ -3,8 +3,9 @@
 use std::sync::Barrier;
 use std::thread;
 
+use http_body_util::BodyExt;
 use mcp_proxy_core::{HoldOptions, RunOptions, in_process};
-use mcp_proxy_wire::Transport;
+use mcp_proxy_wire::{Transport, error_response};
 use tokio::runtime::Handle;
 
 use super::*;
@@ -114,4 +115,47 @@ async fn a_session_that_is_over_is_not_shared_while_its_server_is_stopped() {
     assert_eq!(sessions.open_count(), 2, "both are stopped at the end");
     sessions.remove(&first);
     assert_eq!(sessions.open_count(), 1);
+}
+
+#[tokio::test]
+async fn a_session_whose_server_has_ended_is_not_kept_when_it_is_told_to_end() {
+    let sessions = sessions(2);
+    let exchange = ExchangeId(1);
+    let session = {
+        let (kind, caller) = (SessionKind::Stateless(exchange), source().caller(&parts(1)));
+        let mut table = sessions.table();
+        let session = sessions.open(&mut table, kind, caller, None).ok().unwrap();
+        table.requests.insert(exchange, Arc::clone(&session));
+        session
+    };
+    sessions.table().end(&session);
+    assert_eq!(sessions.open_count(), 1, "its server is being stopped");
+    sessions.table().end(&session);
+    assert_eq!(sessions.open_count(), 1, "once, however often it is told");
+    sessions.remove(&session);
+    sessions.table().end(&session);
+    assert_eq!(sessions.open_count(), 0);
+}
+
+#[tokio::test]
+async fn without_sessions_a_server_may_log_before_it_refuses_initialize() {
+    let logging: Dial = Arc::new(|_| {
+        let (link, mut server) = in_process();
+        tokio::spawn(async move {
+            let asked = server.requests.next().await.unwrap();
+            let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
+            server.answers.send(Message::parse(log)).await.unwrap();
+            let refusal = error_response(asked.id().as_ref(), ErrorCode(-32000), "no", None);
+            server.answers.send(refusal).await.unwrap();
+            while server.requests.next().await.is_some() {}
+        });
+        Box::pin(std::future::ready(Ok(link)))
+    });
+    let sessions = sessions_with(1, logging);
+    let ask = Message::parse(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    let posted = Arc::clone(&sessions).stateless_post(source(), parts(1), ask, ExchangeId(1));
+    let answer = posted.await;
+    assert_eq!(answer.status(), 502);
+    let body = answer.into_body().collect().await.ok().unwrap().to_bytes();
+    assert_eq!(Message::parse(body).error_code(), Some(-32000));
 }

@@ -1,9 +1,11 @@
 //! How a modern client finds out that its server is a legacy one, and gets the server that it has asked.
 
-use super::HttpSession;
+use mcp_proxy_wire::{ErrorCode, Message};
+
+use super::{HttpSession, HttpSessionState};
 
 /// What modern clients ask first.
-pub(crate) const DISCOVER: &str = "server/discover";
+pub(super) const DISCOVER: &str = "server/discover";
 
 /// What a shared session was used for. Modern clients ask `server/discover` first; a server that does not know it is a
 /// legacy one, and then the same client opens a session with `initialize`.
@@ -17,15 +19,18 @@ pub(super) enum EraProbe {
     Used,
 }
 
-impl HttpSession {
-    /// On a shared session: the server answered `server/discover` with an error.
-    pub(crate) fn discover_refused(&self) {
-        let mut state = self.state();
-        if state.probe == EraProbe::Asked {
-            state.probe = EraProbe::Refused;
+impl HttpSessionState {
+    /// Looks at an answer of the server's. Only `server/discover` was asked as long as the session is not used, so an
+    /// error of the server's own refuses that.
+    pub(super) fn note_probe_answer(&mut self, answer: &Message) {
+        let code = answer.error_code();
+        if self.probe == EraProbe::Asked && code.is_some_and(|code| !ErrorCode::is_own(code)) {
+            self.probe = EraProbe::Refused;
         }
     }
+}
 
+impl HttpSession {
     /// Gives a shared session, of which nobody wanted more than to find out that its server is a legacy one, to a legacy
     /// client. Its server was asked nothing else, so it is as good as a new one.
     pub(crate) fn adopt(&self, id: &str) -> bool {

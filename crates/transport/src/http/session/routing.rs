@@ -47,6 +47,7 @@ impl HttpSession {
             let is_over = message.method().as_deref() == Some("notifications/cancelled")
                 && !self.awaits_answer(frame.stream);
             let answers = matches!(message.kind(), Kind::Response | Kind::Error);
+            state.note_probe_answer(&message);
             (frame.stream, is_over || answers || replaces.is_some())
         } else {
             let own = match frame.stream {

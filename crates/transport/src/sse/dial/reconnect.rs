@@ -7,31 +7,24 @@ use mcp_proxy_core::{LinkEnd, OwnRequest};
 use mcp_proxy_wire::{
     Body, Direction, ErrorCode, Frame, Id, Message, Origin, Side, StreamId, TransportEnvelope,
 };
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{timeout, timeout_at};
 
 use super::SseSession;
 use super::stream::SseServerStream;
 use crate::http::dial::status_text;
+use crate::reopen_attempts::{ReopenAttempts, ReopenError};
 use crate::session_opening::check_reopened;
 
-/// A server has this long to come back. Clients give up on what waits meanwhile after about a minute.
-const RECONNECT_DEADLINE: Duration = Duration::from_secs(30);
-const RETRY_FIRST: Duration = Duration::from_millis(100);
-const RETRY_MAX: Duration = Duration::from_secs(2);
 /// The answer to `initialize` and the like.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(15);
 
-/// Why there is no new session.
-enum ReconnectError {
-    /// The server may be on its way.
-    Later(String),
-    /// It is another server now.
-    Never(String),
-}
-
 impl SseSession {
     /// Opens another stream and another session in place of those that ended like this. `Err`: how the link ends.
-    pub(super) async fn reconnect(&self, end: LinkEnd) -> Result<SseServerStream, LinkEnd> {
+    pub(super) async fn reconnect(
+        &self,
+        end: LinkEnd,
+        attempts: &mut ReopenAttempts,
+    ) -> Result<SseServerStream, LinkEnd> {
         let is_closed =
             matches!(&end, LinkEnd::Failed(failure) if failure.code == ErrorCode::SERVER_EXITED);
         let can_open = self
@@ -46,9 +39,9 @@ impl SseSession {
             .connection
             .warn("the server closed its event stream; the proxy connects again");
         self.fail_unanswered().await;
-        let deadline = Instant::now() + RECONNECT_DEADLINE;
-        let (mut pause, mut last) = (RETRY_FIRST, String::new());
-        loop {
+        let deadline = attempts.deadline();
+        let mut last = "it keeps closing its streams, or does not answer".to_owned();
+        while attempts.wait().await {
             match timeout_at(deadline, self.open_again()).await {
                 Ok(Ok((stream, opened))) => {
                     *endpoint = opened;
@@ -57,17 +50,12 @@ impl SseSession {
                         .warn("the proxy opened the session again");
                     return Ok(stream);
                 }
-                Ok(Err(ReconnectError::Later(why))) if Instant::now() + pause < deadline => {
-                    last = why
-                }
-                Ok(Err(ReconnectError::Later(why) | ReconnectError::Never(why))) => {
-                    return Err(gone(&why));
-                }
-                Err(_) => return Err(gone(&last)),
+                Ok(Err(ReopenError::Later(why))) => last = why,
+                Ok(Err(ReopenError::Never(why))) => return Err(gone(&why)),
+                Err(_) => break,
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(RETRY_MAX);
         }
+        Err(gone(&last))
     }
 
     /// The server may have carried these out or not: they are not sent again.
@@ -92,12 +80,12 @@ impl SseSession {
         self.answers.fail(&lost, &end).await;
     }
 
-    async fn open_again(&self) -> Result<(SseServerStream, Uri), ReconnectError> {
-        let later = |end: LinkEnd| ReconnectError::Later(end.to_string());
+    async fn open_again(&self) -> Result<(SseServerStream, Uri), ReopenError> {
+        let later = |end: LinkEnd| ReopenError::Later(end.to_string());
         let opened = SseServerStream::open(&self.client, self.max).await;
         let (mut stream, endpoint) = opened.map_err(later)?;
         let (initialize, initialized, settings, agreed) = {
-            let gone = || ReconnectError::Never("its options are gone".to_owned());
+            let gone = || ReopenError::Never("its options are gone".to_owned());
             let mut memory = self.memory().ok_or_else(gone)?;
             let initialize = memory.opening.initialize();
             let initialized = memory.opening.initialized();
@@ -110,14 +98,14 @@ impl SseSession {
             )
         };
         let answer = self.ask(&mut stream, &endpoint, initialize).await?;
-        check_reopened(&answer, agreed.as_deref()).map_err(ReconnectError::Never)?;
+        check_reopened(&answer, agreed.as_deref()).map_err(ReopenError::Never)?;
         if let Some(initialized) = initialized {
             self.tell(&endpoint, initialized).await?;
         }
         for message in settings {
             let method = message.method().unwrap_or_default().into_owned();
             if let Err(error) = self.ask(&mut stream, &endpoint, message).await {
-                let (ReconnectError::Later(why) | ReconnectError::Never(why)) = error;
+                let why = error.text();
                 let text = format!("`{method}` could not be sent on the new session: {why}");
                 self.client.connection.warn(&text);
             }
@@ -131,10 +119,10 @@ impl SseSession {
         stream: &mut SseServerStream,
         endpoint: &Uri,
         message: Message,
-    ) -> Result<Message, ReconnectError> {
+    ) -> Result<Message, ReopenError> {
         let connection = &self.client.connection;
         let authored = OwnRequest::author(connection, message.clone());
-        let (request, frame) = authored.map_err(|end| ReconnectError::Never(end.to_string()))?;
+        let (request, frame) = authored.map_err(|end| ReopenError::Never(end.to_string()))?;
         let _counted = self.count_own();
         let asked = async {
             self.deliver(endpoint, message).await?;
@@ -149,20 +137,20 @@ impl SseSession {
         let asked = asked.unwrap_or_else(|_| Err("the server did not answer".to_owned()));
         asked.map_err(|why| {
             connection.undelivered(frame.sequence.as_slice(), &why);
-            ReconnectError::Later(why)
+            ReopenError::Later(why)
         })
     }
 
     /// Sends a notification of the proxy's own.
-    async fn tell(&self, endpoint: &Uri, message: Message) -> Result<(), ReconnectError> {
+    async fn tell(&self, endpoint: &Uri, message: Message) -> Result<(), ReopenError> {
         let connection = &self.client.connection;
         let (direction, now) = (Direction::ClientToServer, connection.run.now());
         let frame = connection
             .author(direction, StreamId::Only, message.clone(), now)
-            .map_err(|end| ReconnectError::Never(end.to_string()))?;
+            .map_err(|end| ReopenError::Never(end.to_string()))?;
         self.deliver(endpoint, message).await.map_err(|why| {
             connection.undelivered(frame.sequence.as_slice(), &why);
-            ReconnectError::Later(why)
+            ReopenError::Later(why)
         })
     }
 
