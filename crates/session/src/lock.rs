@@ -29,6 +29,12 @@ pub(crate) fn try_acquire_lock(file: &File) -> io::Result<bool> {
     }
 }
 
+/// Gives the lock back while the file is still open somewhere.
+pub(crate) fn release_lock(file: &File) {
+    // Closing the file does the same later.
+    let _ = flock(file, FlockOperation::Unlock);
+}
+
 /// Whether a running proxy holds the record at `path`.
 pub fn is_live(path: &Path) -> bool {
     // A shared lock, so that two viewers asking at once do not take each other for a proxy.

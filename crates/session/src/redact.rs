@@ -190,7 +190,7 @@ impl Redaction {
     /// marks.
     ///
     /// # Errors
-    /// It has marks that stand for no value of the original.
+    /// It has marks that match no hidden value of the original.
     pub fn restore(&self, edited: &[u8], original: &Message) -> Result<Bytes, UnknownMarks> {
         let hits = self.hits(original);
         self.0.mark.restore(edited, original.raw(), &hits)

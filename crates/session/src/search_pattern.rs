@@ -59,7 +59,7 @@ pub(crate) enum WantedMatches {
     All(usize),
 }
 
-/// A search on a thread of its own, as its thread and its caller know it. Whoever comes last settles what is counted.
+/// A search on a thread of its own, as its thread and its caller know it. The second of the two to finish corrects the count.
 #[derive(Default)]
 struct SearchProgress {
     /// It has ended, or was given up.

@@ -7,7 +7,7 @@ mod companion_files;
 mod prune;
 
 use companion_files::FolderListing;
-pub use prune::{PruneSelection, PruneSummary, prune, prune_to_size};
+pub use prune::{PruneSelection, PruneSummary, prune, prune_to_size, running_ids};
 
 use crate::lines::LineScanner;
 use crate::session_record::RecordedLine;

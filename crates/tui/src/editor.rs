@@ -310,7 +310,7 @@ mod tests {
         editor.replace(&text.replace("x-a: 1\n", ""));
         let patch = serde_json::to_value(editor.header_patch().unwrap()).unwrap();
         assert_eq!(patch, serde_json::json!({"x-a": null}));
-        // What is no head is told with its line, as what is no JSON is.
+        // An invalid head is reported with its line, as invalid JSON is.
         editor.replace(&text.replace("x-a: 1", "nonsense"));
         assert_eq!(editor.fault().map(|fault| fault.line), Some(3));
         assert!(editor.header_patch().is_err());

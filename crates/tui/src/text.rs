@@ -24,7 +24,7 @@ pub use compare::{DiffRow, LineDifference};
 pub(crate) use curl::curl;
 pub(crate) use folds::Folds;
 pub(crate) use search::has;
-pub(crate) use units::{short_size, short_time};
+pub(crate) use units::short_time;
 
 use std::ops::Range;
 

@@ -68,7 +68,7 @@ impl HoldTimer {
         }
     }
 
-    /// A viewer has opened the message in an editor: the time stands still.
+    /// A viewer has opened the message in an editor: the clock stops.
     pub(super) fn open_editor(&mut self, viewer: ViewerId, name: &str, now: Instant) {
         self.editors.insert(viewer, name.to_owned());
         if let TimerState::Running { until } = self.state {

@@ -23,7 +23,7 @@ pub const FILTER: &str = " Filter:";
 pub const WRONG_FILTER: &str = "! not a filter";
 
 /// How a row is marked whose message was modified.
-pub const CHANGED: &str = "changed";
+pub const MODIFIED: &str = "modified";
 /// How a row is marked whose message was dropped.
 pub const DROPPED: &str = "dropped";
 /// What counts the held messages.

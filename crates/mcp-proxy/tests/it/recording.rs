@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -296,11 +296,9 @@ fn each_outage_of_the_disk_is_reported() {
     assert_eq!(told.count(), 2, "{said}");
 }
 
-#[test]
-fn a_run_that_starts_keeps_the_state_directory_under_two_gibibytes() {
-    let place = TestStore::new();
-    let mut paths = Vec::new();
-    for number in [1, 2, 3] {
+/// Three finished records, together larger than the state directory may be; the oldest first.
+fn three_large_records(place: &TestStore) -> Vec<PathBuf> {
+    let store = |number| {
         let mut sample = place.stored(number);
         sample.client(PING);
         sample.end();
@@ -310,8 +308,15 @@ fn a_run_that_starts_keeps_the_state_directory_under_two_gibibytes() {
         std::fs::create_dir_all(&sides).unwrap();
         let hole = File::create(sides.join("1.raw")).unwrap();
         hole.set_len(900 << 20).unwrap();
-        paths.push(path);
-    }
+        path
+    };
+    (1..=3).map(store).collect()
+}
+
+#[test]
+fn a_run_that_starts_keeps_the_state_directory_under_two_gibibytes() {
+    let place = TestStore::new();
+    let paths = three_large_records(&place);
     let listed = place.print(&["sessions"]);
     assert!(listed.contains("2.6 GiB"), "{listed}");
     let mut run = place
@@ -325,6 +330,26 @@ fn a_run_that_starts_keeps_the_state_directory_under_two_gibibytes() {
     assert!(run.wait().unwrap().success());
     assert!(paths[1].exists() && paths[2].exists());
     assert_eq!(place.print(&["sessions", "--json"]).lines().count(), 3);
+}
+
+#[test]
+fn records_that_are_removed_at_the_start_are_reported_on_stderr() {
+    let place = TestStore::new();
+    let paths = three_large_records(&place);
+    let mut run = place
+        .command(&["proxy", "--listen", "stdio", "--", "cat"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stderr = BufReader::new(run.stderr.take().unwrap());
+    let mut lines = stderr.lines().map(Result::unwrap);
+    // How much was removed, and from where.
+    let told = lines.find(|line| line.contains("900 MiB")).unwrap();
+    assert!(told.contains(place.store().to_str().unwrap()), "{told}");
+    assert!(!paths[0].exists());
+    drop(run.stdin.take());
+    assert_eq!(lines.filter(|line| line.contains("MiB")).count(), 0);
+    assert!(run.wait().unwrap().success());
 }
 
 #[test]

@@ -52,8 +52,8 @@ impl MessageWithContext {
         add(message.late, "late");
         add(message.duplicate, "duplicate");
         add(message.origin == Origin::Proxy, "made by the proxy");
-        add(message.origin == Origin::Replay, "sent by a replay");
-        add(self.undelivered, "not delivered");
+        add(message.origin == Origin::Replay, "replayed");
+        add(self.undelivered, "undelivered");
         if let Some(parent) = message.parent {
             words.push(format!("caused by #{parent}"));
         }

@@ -5,9 +5,11 @@
 //! that comes right after the last message of a part is still next to it.
 
 use super::Recorder;
+use super::sync::SyncTarget;
 use crate::record_input::RecordEvent;
-use crate::{Durability, Error, RecordLocation, RecordPart, SessionHeader};
+use crate::{Error, RecordLocation, RecordPart, SessionHeader, lock};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -92,15 +94,7 @@ impl Recorder {
         let number = self.parts.paths.len() as u32 + 1;
         let wanted = part_path(&self.parts.paths[0], number);
         let (file, path) = RecordLocation::File(wanted).create(&self.parts.header)?;
-        let begun = self
-            .write_next(time, number, &path)
-            .and_then(|()| match &self.syncer {
-                Some(syncer) => syncer
-                    .switch_to(&file, &path)
-                    .map_err(|error| Error::io("start the sync thread for", &path, error)),
-                None => Ok(()),
-            });
-        if let Err(error) = begun {
+        if let Err(error) = self.switch_to(time, number, &file, &path) {
             let _ = std::fs::remove_file(&path);
             return Err(error);
         }
@@ -115,6 +109,8 @@ impl Recorder {
             self.parts
                 .header
                 .line(&self.lines.masks, self.lines.redaction.as_ref(), &part);
+        // The sync thread may have it open for a while.
+        lock::release_lock(&self.file);
         self.file = file;
         self.good = 0;
         self.folder = None;
@@ -129,6 +125,28 @@ impl Recorder {
         Ok(())
     }
 
+    /// Ends this part. Nothing may fail after the `next` line is written, because it names the new file.
+    fn switch_to(
+        &mut self,
+        time: SystemTime,
+        number: u32,
+        file: &File,
+        path: &Path,
+    ) -> Result<(), Error> {
+        let target = match &self.syncer {
+            Some(_) => Some(
+                SyncTarget::new(file, path)
+                    .map_err(|error| Error::io("start the sync thread for", path, error))?,
+            ),
+            None => None,
+        };
+        self.write_next(time, number, path)?;
+        if let (Some(syncer), Some(target)) = (&self.syncer, target) {
+            syncer.switch_to(target);
+        }
+        Ok(())
+    }
+
     /// The last line of a part that another one follows.
     fn write_next(&mut self, time: SystemTime, number: u32, path: &Path) -> Result<(), Error> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -139,15 +157,11 @@ impl Recorder {
         self.lines.number("messages", self.parts.messages);
         self.lines.close();
         let line = std::mem::take(&mut self.lines.out);
-        let failed = |error| Error::io("write to", &self.path, error);
         if let Err(error) = self.file.write_all(&line) {
             self.torn = self.file.set_len(self.good).is_err();
-            return Err(failed(error));
+            return Err(Error::io("write to", &self.path, error));
         }
         self.good += line.len() as u64;
-        if self.durability != Durability::None {
-            self.file.sync_data().map_err(failed)?;
-        }
         Ok(())
     }
 }

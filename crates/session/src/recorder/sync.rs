@@ -38,18 +38,21 @@ struct SyncSignal {
     wake: Condvar,
     pause: Duration,
     policy: RecordErrorPolicy,
-    target: Mutex<SyncTarget>,
 }
 
-/// The file that is forced onto the disk: that of the newest part.
+/// A file that is forced onto the disk.
 #[derive(Debug, Clone)]
-struct SyncTarget {
+pub(super) struct SyncTarget {
     file: Arc<File>,
     path: PathBuf,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
+    /// The file of the newest part.
+    target: SyncTarget,
+    /// The files of parts that have ended since the last sync.
+    ended: Vec<SyncTarget>,
     /// The writes that are on the disk.
     synced: u64,
     /// Side files that are named by what is written and must be on the disk with it.
@@ -113,7 +116,7 @@ impl SyncThread {
         };
         let target = SyncTarget::new(file, path);
         let target = match target {
-            Ok(target) => Mutex::new(target),
+            Ok(target) => target,
             Err(error) => {
                 return faults
                     .by_policy(policy, cannot_start(path, error))
@@ -121,10 +124,17 @@ impl SyncThread {
             }
         };
         let shared = Arc::new(SyncSignal {
-            target,
             written: AtomicU64::new(0),
             busy: AtomicBool::new(false),
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                target,
+                ended: Vec::new(),
+                synced: 0,
+                sides: Vec::new(),
+                waiting: Vec::new(),
+                failed: None,
+                stop: false,
+            }),
             wake: Condvar::new(),
             pause,
             policy,
@@ -140,11 +150,13 @@ impl SyncThread {
         }
     }
 
-    /// A new part has begun. What was written to the one before is on the disk already.
-    pub(super) fn switch_to(&self, file: &File, path: &Path) -> io::Result<()> {
-        let target = SyncTarget::new(file, path)?;
-        *self.shared.0.lock_target() = target;
-        Ok(())
+    /// A new part has begun. The one before is forced onto the disk once more.
+    pub(super) fn switch_to(&self, target: SyncTarget) {
+        let mut state = self.shared.0.lock();
+        let ended = std::mem::replace(&mut state.target, target);
+        state.ended.push(ended);
+        drop(state);
+        self.shared.note_write();
     }
 
     /// How far it has come.
@@ -154,11 +166,19 @@ impl SyncThread {
 }
 
 impl SyncTarget {
-    fn new(file: &File, path: &Path) -> io::Result<SyncTarget> {
+    pub(super) fn new(file: &File, path: &Path) -> io::Result<SyncTarget> {
         Ok(SyncTarget {
             file: Arc::new(file.try_clone()?),
             path: path.to_path_buf(),
         })
+    }
+
+    fn sync(&self) -> Result<(), Error> {
+        self.file.sync_data().map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: io::Error) -> Error {
+        Error::io("force onto the disk", &self.path, error)
     }
 }
 
@@ -196,15 +216,18 @@ impl SyncSignal {
             self.busy.swap(false, Ordering::AcqRel);
             let upto = self.written.load(Ordering::Acquire);
             let sides = std::mem::take(&mut state.sides);
+            // Together with `upto`: what was written until then is in these files.
+            let ended = std::mem::take(&mut state.ended);
+            let target = state.target.clone();
             drop(state);
-            let SyncTarget { file, path } = self.lock_target().clone();
             let synced = sides.iter().try_for_each(File::sync_data);
-            let synced = synced.and_then(|()| file.sync_data());
-            drop((sides, file));
+            let synced = synced.map_err(|error| target.failed(error));
+            let synced = synced.and_then(|()| ended.iter().try_for_each(SyncTarget::sync));
+            let synced = synced.and_then(|()| target.sync());
+            drop((sides, ended, target));
             state = self.lock();
             state.synced = upto;
             if let Err(error) = synced {
-                let error = Error::io("force onto the disk", &path, error);
                 let why = error.chain();
                 if faults.by_policy(self.policy, error).is_err() {
                     state.failed = Some(why);
@@ -220,10 +243,6 @@ impl SyncSignal {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock_target(&self) -> MutexGuard<'_, SyncTarget> {
-        self.target.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -236,5 +255,31 @@ impl Drop for SyncThread {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_has_ended_is_synced_before_later_writes_count() {
+        let faults = Arc::new(RecorderFaults::default());
+        let policy = RecordErrorPolicy::Stop;
+        // A device cannot be synced, so the attempt is seen.
+        let old = File::open("/dev/null").unwrap();
+        let started = SyncThread::start(Durability::Fsync, policy, &old, Path::new("old"), &faults);
+        let thread = started.unwrap().unwrap();
+        let new = tempfile::NamedTempFile::new().unwrap();
+        thread.switch_to(SyncTarget::new(new.as_file(), new.path()).unwrap());
+        let disk = thread.progress().clone();
+        // Its end waits for the sync.
+        drop(thread);
+        let mut context = Context::from_waker(Waker::noop());
+        let synced = disk.poll_synced(&mut context, disk.written());
+        assert!(
+            matches!(&synced, Poll::Ready(Err(why)) if why.contains("old")),
+            "{synced:?}"
+        );
     }
 }

@@ -147,7 +147,7 @@ pub fn fill_redactions(
     Ok(Message::parse(out))
 }
 
-/// The numbers of marks that stand for no value of a message, or `None` for a mark that is damaged.
+/// The numbers of marks that match no hidden value of a message, or `None` for a mark that is damaged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", unknown_marks(.0))]
 pub struct UnknownMarks(pub Vec<Option<u32>>);
@@ -156,10 +156,10 @@ fn unknown_marks(numbers: &[Option<u32>]) -> String {
     let known: Vec<_> = numbers.iter().flatten().map(u32::to_string).collect();
     match known.as_slice() {
         [] => "a mark [redacted:…] was changed; it must stay as it was, or go".to_owned(),
-        [one] => format!("the mark [redacted:…:{one}] stands for no value of this message"),
+        [one] => format!("the mark [redacted:…:{one}] matches no hidden value of this message"),
         more => {
             let more = more.join(", ");
-            format!("the marks [redacted:…] {more} stand for no values of this message")
+            format!("the marks [redacted:…] {more} match no hidden values of this message")
         }
     }
 }

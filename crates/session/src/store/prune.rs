@@ -1,8 +1,9 @@
-//! Removing records: by age, by size, by name; never a live one.
+//! Removing records: by age, by size, by name; never one of a running session.
 
 use super::companion_files::{self, FolderListing};
 use super::{RecordListing, list};
 use crate::{Error, lock, private_files};
+use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -30,8 +31,14 @@ pub struct PruneSummary {
     pub removed: Vec<PathBuf>,
     /// What that freed.
     pub bytes: u64,
-    /// Records that were meant but are being written.
+    /// Records that were meant but belong to a running session.
     pub live: Vec<PathBuf>,
+}
+
+/// The ids of sessions that are running. Only the last part of such a session is being written, but all of them stay.
+pub fn running_ids(listed: &[RecordListing]) -> HashSet<&str> {
+    let live = listed.iter().filter(|record| record.live);
+    live.map(|record| record.id.as_str()).collect()
 }
 
 /// Removes records from `folder` with all files that belong to them.
@@ -39,8 +46,10 @@ pub fn prune(folder: &Path, which: &PruneSelection) -> Result<PruneSummary, Erro
     let listed = list(folder)?;
     let mut total: u64 = listed.iter().map(|record| record.bytes).sum();
     let mut pruned = PruneSummary::default();
+    let running = running_ids(&listed);
+    let is_running = |record: &RecordListing| running.contains(record.id.as_str());
     // With all its parts: it is what somebody will want to look at next.
-    let newest = listed.iter().find(|record| !record.live);
+    let newest = listed.iter().find(|record| !is_running(record));
     let is_newest = |record: &RecordListing| newest.is_some_and(|newest| newest.id == record.id);
     // From the oldest.
     for record in listed.iter().rev() {
@@ -53,7 +62,7 @@ pub fn prune(folder: &Path, which: &PruneSelection) -> Result<PruneSummary, Erro
         if !meant {
             continue;
         }
-        if remove(record)? {
+        if !is_running(record) && remove(record)? {
             total = total.saturating_sub(record.bytes);
             pruned.bytes += record.bytes;
             pruned.removed.push(record.path.clone());

@@ -194,3 +194,43 @@ fn the_newest_finished_session_is_never_pruned_to_size() {
     assert_eq!(kept.len(), 2);
     assert!(kept[1].contains("180003Z"), "{kept:?}");
 }
+
+/// A running session in several files, of which it writes the last.
+fn running_in_parts(folder: &Path, number: u64) -> SampleRecord {
+    let options = RecordOptions {
+        max_size: Some(1_500),
+        ..options()
+    };
+    let mut header = header();
+    header.id = format!("019a8888-0000-7000-8000-00000000000{number}");
+    header.started_at = start() + Duration::from_secs(number);
+    let mut record = SampleRecord::with(options.clone(), &header);
+    let place = RecordLocation::Folder(folder.to_path_buf());
+    record.recorder = Recorder::create(place, options, &header).unwrap();
+    for id in 1..=10 {
+        record.call(id, "tool", "{}");
+        record.flush();
+    }
+    assert!(record.recorder.part_paths().len() > 2);
+    record
+}
+
+#[test]
+fn no_part_of_a_running_session_is_pruned_nor_taken_for_the_newest_finished_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = running_in_parts(folder.path(), 1);
+    for number in 2..=3 {
+        let mut recorder = record_in(folder.path(), number);
+        recorder.end(start(), "done").unwrap();
+    }
+    let four = running_in_parts(folder.path(), 4);
+    let pruned = prune_to_size(folder.path(), 1).unwrap();
+    assert_eq!(pruned.removed.len(), 1);
+    assert!(pruned.removed[0].to_string_lossy().contains("180002Z"));
+    assert!(names(folder.path()).contains(&"20261115T180003Z-00000003.jsonl".to_owned()));
+    let pruned = prune(folder.path(), &PruneSelection::All).unwrap();
+    assert_eq!(pruned.removed.len(), 1);
+    let parts = [&one, &four].map(|record| record.recorder.part_paths());
+    assert_eq!(pruned.live.len(), parts.concat().len());
+    assert!(parts.concat().iter().all(|part| part.exists()));
+}

@@ -112,10 +112,7 @@ impl App {
         if let Overlay::ConfirmQuit | Overlay::ConfirmLeave = self.overlay {
             self.overlay = Overlay::None;
         }
-        // Whether it has arrived nobody can tell any more.
-        if let (Some(editor), Overlay::None) = (self.unsent_edit.take(), &self.overlay) {
-            self.overlay = Overlay::Editor(editor);
-        }
+        self.edit_unanswered();
         self.owner = ProxyOwner::Other;
         if let Some(tab) = self.tabs.first() {
             tab.view.request_refresh();

@@ -92,8 +92,27 @@ impl App {
             EditPurpose::Hold { hold, .. } => self.proxy.held.iter().any(|held| held.hold == hold),
             EditPurpose::Replay { .. } => true,
         };
-        match self.overlay {
+        match &self.overlay {
             Overlay::None if is_open => self.overlay = Overlay::Editor(editor),
+            // The user has opened the same message again.
+            Overlay::Editor(other) if other.purpose == editor.purpose => {
+                self.drafts.keep(editor);
+            }
+            _ => {
+                self.tell_editing(editor.purpose, EditorState::Closed);
+                self.drafts.keep(editor);
+            }
+        }
+    }
+
+    /// The proxy is gone, and nobody can tell whether it got what was edited. It comes back to the screen, or is a draft if
+    /// something else is there.
+    pub(super) fn edit_unanswered(&mut self) {
+        let Some(editor) = self.unsent_edit.take() else {
+            return;
+        };
+        match self.overlay {
+            Overlay::None => self.overlay = Overlay::Editor(editor),
             _ => drop(self.drafts.keep(editor)),
         }
     }

@@ -183,7 +183,7 @@ impl App {
         }
     }
 
-    /// Tells the proxy that a held message is open in an editor here, or not any more, so that its clock stands still.
+    /// Tells the proxy that a held message is open in an editor here, or not any more, so that its clock stops.
     pub(super) fn tell_editing(&mut self, purpose: EditPurpose, state: EditorState) {
         let EditPurpose::Hold { hold, .. } = purpose else {
             return;
@@ -296,7 +296,7 @@ impl App {
 fn in_words(action: &str, by: &str, why: &str) -> String {
     let done = match action {
         "forward" => "forwarded",
-        "modify" => "changed and forwarded",
+        "modify" => "forwarded with changes",
         "drop" => "dropped",
         "error" => "answered with an error",
         other => other,

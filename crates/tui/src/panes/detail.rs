@@ -1,6 +1,6 @@
 //! The selected message: what is known of it, and its body, highlighted and foldable.
 
-use mcp_proxy_session::{MessageWithContext, Verdict};
+use mcp_proxy_session::{MessageWithContext, Verdict, size_text};
 use mcp_proxy_wire::Origin;
 use mcp_proxy_wire::terminal_text::sanitize;
 use ratatui::Frame;
@@ -13,7 +13,7 @@ use super::{cut, framed, span, style, wrapped};
 use crate::app::{App, ClickArea, ClickTarget, DetailWidth, Focus};
 use crate::command::UiCommand;
 use crate::tab::{BodyVersion, Detail, Tab};
-use crate::text::{TextPiece, TextPieceKind, short_size, short_time};
+use crate::text::{TextPiece, TextPieceKind, short_time};
 use crate::theme::StyleRole;
 
 pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
@@ -205,7 +205,7 @@ fn facts(told: &MessageWithContext, sequence: u64, app: &App) -> Vec<String> {
         time.get(11..23).unwrap_or_default(),
         message.connection,
         message.transport,
-        short_size(message.len),
+        size_text(message.len),
     );
     if let Some(id) = &message.jsonrpc_id {
         first.push_str(&format!(" id {id}"));
@@ -227,7 +227,7 @@ fn facts(told: &MessageWithContext, sequence: u64, app: &App) -> Vec<String> {
     }
     match message.origin {
         Origin::Proxy => lines.push("made by the proxy".to_owned()),
-        Origin::Replay => lines.push("a replay".to_owned()),
+        Origin::Replay => lines.push("replayed".to_owned()),
         Origin::Client | Origin::Server => {}
     }
     if let Some(parent) = message.parent {
@@ -243,16 +243,16 @@ fn facts(told: &MessageWithContext, sequence: u64, app: &App) -> Vec<String> {
             .map(verdict_line),
     );
     if told.undelivered {
-        lines.push("not delivered".to_owned());
+        lines.push("undelivered".to_owned());
     }
     lines
 }
 
-/// `changed by rule 1: slow-search`, in the words that rows use.
+/// `modified by rule 1: slow-search`, in the words that rows use.
 fn verdict_line(verdict: &Verdict) -> String {
     let done = match verdict.kind.as_str() {
         "forward" => "forwarded",
-        "modify" => "changed",
+        "modify" => "modified",
         "drop" => "dropped",
         "refuse" => "refused",
         "error" | "answer" => "answered",

@@ -16,7 +16,7 @@ use super::{cut, framed, span, style};
 use crate::app::{App, ClickArea, ClickTarget, Focus};
 use crate::proxy::Held;
 use crate::source::{MessageRow, RowGrouping, StrayLines, ViewState};
-use crate::text::{short_size, short_time};
+use crate::text::short_time;
 use crate::theme::StyleRole;
 use row_text::RowText;
 
@@ -155,7 +155,7 @@ struct RowContext<'a> {
     now: Instant,
 }
 
-/// `⏸ #007 → tools/call [exec_cmd]            42 s   1.2 kB`.
+/// `⏸ #007 → tools/call [exec_cmd]            42 s   1.2 KiB`.
 fn line(app: &App, row: &MessageRow, look: &RowContext<'_>, width: usize) -> Line<'static> {
     let to_server = row.direction == Direction::ClientToServer;
     // What was never decided waits for ever.
@@ -237,7 +237,7 @@ fn facts(row: &MessageRow, look: &RowContext<'_>, width: usize, size: SizeColumn
         text.push_str(&format!("{} ", short_time(latency)));
     }
     match size {
-        SizeColumn::Visible => text.push_str(&short_size(told.len)),
+        SizeColumn::Visible => text.push_str(&mcp_proxy_session::size_text(told.len)),
         SizeColumn::Hidden => text.truncate(text.trim_end().len()),
     }
     let time = mcp_proxy_session::time_text(row.time);

@@ -1,4 +1,4 @@
-//! Times and sizes in few columns.
+//! Times in few columns.
 
 use std::time::Duration;
 
@@ -11,15 +11,5 @@ pub(crate) fn short_time(time: Duration) -> String {
         10..1000 => format!("{:.0} ms", seconds * 1e3),
         1000..60_000 => format!("{seconds:.1} s"),
         _ => format!("{:.0} min", seconds / 60.0),
-    }
-}
-
-/// `120 B`, `1.2 kB`.
-pub(crate) fn short_size(bytes: u64) -> String {
-    let size = bytes as f64;
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{:.1} kB", size / 1e3),
-        _ => format!("{:.1} MB", size / 1e6),
     }
 }

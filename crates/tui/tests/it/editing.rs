@@ -369,3 +369,32 @@ fn pasted_text_goes_into_the_editor() {
     let editor = editor(&stage);
     assert!(editor.fault().is_some() && editor.is_changed());
 }
+
+#[test]
+fn a_refused_edit_under_another_window_is_a_draft_and_the_clock_runs_again() {
+    let mut stage = held();
+    change_path(&mut stage, ".md\"");
+    stage.press(&["ctrl-s", "?"]);
+    stage.answer(Err("no"));
+    assert!(matches!(stage.app.overlay, Overlay::Help { .. }));
+    assert_eq!(stage.edits.last(), Some(&json!({"hold": 1, "open": false})));
+    assert_eq!(stage.app.proxy.held[0].clock, HoldClock::Running);
+    stage.press(&["esc", "F6"]);
+    assert!(editor(&stage).text().contains("plan.md"));
+    // Where the message was opened again meanwhile, its clock stays stopped.
+    stage.press(&["ctrl-s", "F6"]);
+    stage.answer(Err("no"));
+    assert_eq!(stage.edits.last(), Some(&json!({"hold": 1, "open": true})));
+    assert_eq!(stage.app.proxy.held[0].clock, HoldClock::Stopped);
+}
+
+#[test]
+fn an_edit_that_the_proxy_did_not_answer_before_it_ended_is_kept_under_another_window() {
+    let mut stage = held();
+    change_path(&mut stage, ".md\"");
+    stage.press(&["ctrl-s", "?"]);
+    stage.gone("the proxy has ended");
+    assert!(matches!(stage.app.overlay, Overlay::Help { .. }));
+    stage.press(&["esc", "R"]);
+    assert!(editor(&stage).text().contains("plan.md"));
+}

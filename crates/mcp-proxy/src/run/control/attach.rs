@@ -42,7 +42,7 @@ const CHOICES: &str =
 
 /// What can be answered before it quits.
 const QUIT_CHOICES: &str =
-    "c: forward all, remove breakpoints, quit   l: leave it and quit   n: stay > ";
+    "c: remove breakpoints, forward all and quit   l: keep holding and quit   n: cancel > ";
 
 /// Follows.
 pub fn run(args: &AttachArgs) -> Result<ExitCode> {

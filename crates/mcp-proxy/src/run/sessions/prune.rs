@@ -30,13 +30,16 @@ fn prune(args: &PruneArgs) -> Result<ExitCode> {
     let folder = store::state_dir()?;
     let records = store::list(&folder)?;
     let wanted = wanted(args, &records, SystemTime::now())?;
-    let (live, chosen): (Vec<&RecordListing>, Vec<&RecordListing>) =
-        wanted.into_iter().partition(|record| record.live);
+    let running = store::running_ids(&records);
+    let (staying, chosen): (Vec<&RecordListing>, Vec<&RecordListing>) = wanted
+        .into_iter()
+        .partition(|record| running.contains(record.id.as_str()));
+    let staying: BTreeSet<&str> = staying.iter().map(|record| record.id.as_str()).collect();
     let mut out = printer::stdout_writer();
-    for record in &live {
+    for id in staying {
         printer::say(&format!(
             "mcp-proxy: {} is being written and stays",
-            sanitize(&record.id)
+            sanitize(id)
         ));
     }
     if chosen.is_empty() {
@@ -98,11 +101,12 @@ fn wanted<'a>(
     let limit = args.keep_under.unwrap_or(u64::MAX);
     let mut total: u64 = records.iter().map(|record| record.bytes).sum();
     let mut wanted = Vec::new();
+    let running = store::running_ids(records);
     for record in records.iter().rev() {
         let is_old = old.is_some_and(|old| record.started_at < old);
         if args.all || is_old || total > limit || ids.contains(record.id.as_str()) {
             // What stays is not made smaller by meaning it.
-            if !record.live {
+            if !running.contains(record.id.as_str()) {
                 total = total.saturating_sub(record.bytes);
             }
             wanted.push(record);

@@ -147,10 +147,10 @@ fn edits(terminal: &TmuxTerminal, client: &mut ToolClient) {
     terminal.press(&["F6"]);
     edit(terminal);
     terminal.press(&["C-s"]);
-    terminal.shows_row(&["►", CALL, texts::CHANGED]);
+    terminal.shows_row(&["►", CALL, texts::MODIFIED]);
     forward(terminal, ANSWER);
     client.hear_echo("after");
-    terminal.selects(&["►", CALL, texts::CHANGED]);
+    terminal.selects(&["►", CALL, texts::MODIFIED]);
     terminal.press(&["D"]);
     terminal.shows(&format!("#{call} {}", texts::RECEIVED));
     terminal.shows(&format!("#{call} {}", texts::SENT_ON));
@@ -230,7 +230,7 @@ fn keeps(terminal: &TmuxTerminal, home: &std::path::Path) {
     terminal.types("copy.jsonl");
     terminal.shows("2/2: copy.jsonl");
     // Two sessions are in it, that of the client and that of the replay.
-    terminal.shows_row(&["→ c1 tools/call [echo]", texts::CHANGED]);
+    terminal.shows_row(&["→ c1 tools/call [echo]", texts::MODIFIED]);
     terminal.shows_row(&["→ c2 tools/call [echo]"]);
     terminal.press(&["["]);
     terminal.shows("1/2: live");

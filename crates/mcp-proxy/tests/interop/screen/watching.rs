@@ -141,7 +141,7 @@ sed -i "s/Oslo/$city/" "$1"
     viewer.shows("Oslo and Bergen");
     assert_eq!(viewer.flag("alternate_on"), "1");
     viewer.press(&["C-s"]);
-    viewer.shows_row(&["►", "→ prompts/get [args-prompt]", texts::CHANGED]);
+    viewer.shows_row(&["►", "→ prompts/get [args-prompt]", texts::MODIFIED]);
     session.hear();
     viewer.press(&["G"]);
     viewer.shows("What's weather in Oslo and Bergen?");

@@ -113,3 +113,25 @@ fn prune_never_takes_a_live_one() {
     let entries = std::fs::read_dir(place.store()).unwrap().count();
     assert!(entries <= 2, "only the live record and its index are left");
 }
+
+#[test]
+fn prune_leaves_all_parts_of_a_running_session() {
+    let place = TestStore::new();
+    let options = mcp_proxy_session::RecordOptions {
+        max_size: Some(1_500),
+        ..mcp_proxy_session::testing::options()
+    };
+    let header = mcp_proxy_session::testing::header();
+    let mut live = SampleRecord::with(options.clone(), &header);
+    let folder = mcp_proxy_session::RecordLocation::Folder(place.store());
+    live.recorder = mcp_proxy_session::Recorder::create(folder, options, &header).unwrap();
+    for id in 1..=10 {
+        live.call(id, "tool", "{}");
+        live.flush();
+    }
+    assert!(live.recorder.part_paths().len() > 2);
+    let pruned = place.run(&["prune", "--all", "-y"]);
+    assert_eq!(pruned.stderr.matches(&header.id).count(), 1);
+    assert!(!pruned.stdout.contains(&header.id), "{}", pruned.stdout);
+    assert!(live.recorder.part_paths().iter().all(|part| part.exists()));
+}

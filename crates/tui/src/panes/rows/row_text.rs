@@ -15,9 +15,11 @@ pub(super) struct RowText {
     name: String,
     /// ` (response)`: left out where there is no room, because the arrow says it too.
     answer: &'static str,
-    /// ` (failed) · changed`
-    outcome: String,
-    /// ` · by the proxy` or ` · replayed`, if there is room.
+    /// ` (tool error)`
+    error: &'static str,
+    /// ` · modified`
+    flags: String,
+    /// ` · made by the proxy` or ` · replayed`, if there is room.
     maker: &'static str,
 }
 
@@ -27,10 +29,10 @@ impl RowText {
         let method = row.method.as_deref().map(sanitize);
         let name = row.name.as_deref();
         let name = name.map(|name| format!(" [{}]", sanitize(name)));
-        let mut outcome = kind_word(row.answer.as_deref().unwrap_or(row)).to_owned();
-        push_flags(&mut outcome, row, forgotten);
+        let mut flags = String::new();
+        push_flags(&mut flags, row, forgotten);
         if let Some(answer) = &row.answer {
-            push_flags(&mut outcome, answer, false);
+            push_flags(&mut flags, answer, false);
         }
         let (subject, answer) = match row.kind {
             Kind::Request | Kind::Notification => (method.unwrap_or_default(), ""),
@@ -48,9 +50,10 @@ impl RowText {
             subject,
             name: name.unwrap_or_default(),
             answer,
-            outcome,
+            error: error_word(row.answer.as_deref().unwrap_or(row)),
+            flags,
             maker: match row.origin {
-                Origin::Proxy => " · by the proxy",
+                Origin::Proxy => " · made by the proxy",
                 Origin::Replay => " · replayed",
                 Origin::Client | Origin::Server => "",
             },
@@ -59,18 +62,29 @@ impl RowText {
 
     /// Whether all that matters has room.
     pub(super) fn fits(&self, room: usize) -> bool {
-        self.subject.width() + self.name.width() + self.outcome.width() <= room
+        let RowText {
+            subject,
+            name,
+            error,
+            flags,
+            ..
+        } = self;
+        subject.width() + name.width() + error.width() + flags.width() <= room
     }
 
-    /// `tools/call [exec_cmd]`, `tools/call [exec_cmd] (response)`, `[exec_cmd] (failed) · late`, as much as has room.
+    /// `tools/call [exec_cmd]`, `tools/call [exec_cmd] (response)`, `[exec_cmd] (tool error) · late`, as much as has room.
     pub(super) fn within(&self, room: usize) -> String {
         let RowText {
             subject,
             name,
             answer,
-            outcome,
+            error,
+            flags,
             maker,
         } = self;
+        let outcome = format!("{error}{flags}");
+        let short_error = if error.is_empty() { "" } else { ERROR };
+        let short_outcome = format!("{short_error}{flags}");
         // A tool says more than the method that calls it.
         let short = match name.trim_start() {
             "" => subject,
@@ -83,28 +97,32 @@ impl RowText {
             format!("{subject}{name}{outcome}"),
             format!("{short}{outcome}{maker}"),
             format!("{short}{outcome}"),
+            format!("{short}{short_outcome}"),
         ];
         let fitting = forms.into_iter().find(|form| form.width() <= room);
         fitting.unwrap_or_else(|| {
-            let room = room.saturating_sub(outcome.width());
-            let text = format!("{}{outcome}", cut(short, room));
+            let room = room.saturating_sub(short_outcome.width());
+            let text = format!("{}{short_outcome}", cut(short, room));
             text.trim_start().to_owned()
         })
     }
 }
 
-fn kind_word(row: &MessageRow) -> &'static str {
+/// Said of an error, and also of a tool error where there is no room.
+const ERROR: &str = " (error)";
+
+fn error_word(row: &MessageRow) -> &'static str {
     match (row.kind, row.is_error) {
-        (Kind::Error, _) => " (error)",
-        (Kind::Response, true) => " (failed)",
+        (Kind::Error, _) => ERROR,
+        (Kind::Response, true) => " (tool error)",
         _ => "",
     }
 }
 
-/// ` · changed · delayed`
+/// ` · modified · delayed`
 fn push_flags(text: &mut String, row: &MessageRow, forgotten: bool) {
     for (is, word) in [
-        (row.modified, "changed"),
+        (row.modified, "modified"),
         (row.dropped, "dropped"),
         (row.refused, "refused"),
         (row.answered, "answered"),
