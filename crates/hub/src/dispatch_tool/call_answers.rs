@@ -272,7 +272,7 @@ fn shown_keys(keys: &[String], count: u64) -> String {
     }
 }
 
-/// The longest beginning of `text` that takes at most so many bytes in a JSON string.
+/// The longest beginning of `text` that takes at most this many bytes in a JSON string.
 fn fitting(text: &str, most: usize) -> &str {
     let mut length = 0;
     for (at, character) in text.char_indices() {

@@ -77,7 +77,7 @@ pub struct ServerStatus {
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) settings: ServerSettings,
-    /// An operator does not want it to be used for now.
+    /// Switched off by an operator.
     pub(super) is_switched_off: bool,
     pub(super) listing: Option<Arc<ServerListing>>,
     pub(super) stale: bool,
