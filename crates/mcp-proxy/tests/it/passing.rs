@@ -30,7 +30,10 @@ pub fn read_request(stream: &TcpStream) -> String {
     let mut length = 0;
     loop {
         let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
+        // A client may close a connection that it has not used.
+        if reader.read_line(&mut line).unwrap() == 0 {
+            return String::new();
+        }
         if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
         }

@@ -78,20 +78,22 @@ enum DetectedMode {
 
 impl AutoDetectWriter {
     async fn put_all(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
-        for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
-            let Body::Whole(message) = frame.body else {
-                continue;
+        loop {
+            let http = match &mut self.mode {
+                DetectedMode::Unknown(http) => Arc::clone(http),
+                DetectedMode::Http(writer) => return writer.put_all(frames).await,
+                DetectedMode::Sse(writer) => return writer.put_all(frames).await,
             };
-            match &mut self.mode {
-                DetectedMode::Unknown(http) => {
-                    let http = Arc::clone(http);
-                    self.first(http, message, frame.sequence).await?;
-                }
-                DetectedMode::Http(writer) => writer.put(message, frame.sequence).await,
-                DetectedMode::Sse(writer) => writer.put(message, frame.sequence).await,
+            if frames.is_empty() {
+                return Ok(());
+            }
+            let frame = frames.remove(0).into_written();
+            if let Some((Body::Whole(message), sequence)) =
+                frame.map(|frame| (frame.body, frame.sequence))
+            {
+                self.first(http, message, sequence).await?;
             }
         }
-        Ok(())
     }
 
     async fn first(

@@ -32,7 +32,7 @@ use crate::inbox::{InboxSender, inbox};
 pub(crate) use answer_inbox::AnswerInbox;
 pub(crate) use answers::{first_line, is_rpc, status_text};
 use reopening::Reopening;
-use state::{HttpLinkState, OpenPost};
+use state::{HttpLinkState, OpenPost, OpenPostGuard};
 
 /// Requests in flight to one server from one client.
 const POSTS_MAX: usize = 256;
@@ -156,12 +156,11 @@ impl HttpLink {
         self: &Arc<Self>,
         message: Message,
         posted: PostedMessage,
-        room: BudgetPermit,
+        (opened, room): (OpenPostGuard, BudgetPermit),
     ) -> tokio::task::JoinHandle<()> {
         let link = Arc::clone(self);
         let era = era(&message);
         let keys: Vec<_> = posted.asked.iter().map(Id::key).collect();
-        let opened = self.state.opened();
         let (start, started) = oneshot::channel();
         let task = tokio::spawn(async move {
             let _opened = opened;
@@ -310,7 +309,7 @@ impl HttpWriter {
     }
 
     /// Sends one message, which has this number in the record.
-    pub(crate) async fn put(&mut self, message: Message, sequence: Option<u64>) {
+    async fn put(&mut self, message: Message, sequence: Option<u64>, opened: OpenPostGuard) {
         if let Some(opening) = self.opening.take() {
             drop(opening.await);
         }
@@ -324,7 +323,7 @@ impl HttpWriter {
         let opens = method == Some("initialize");
         if !posted.asked.is_empty() {
             let room = self.link.room.take(message.len()).await;
-            let task = self.link.spawn_post(message, posted, room);
+            let task = self.link.spawn_post(message, posted, (opened, room));
             if opens {
                 self.opening = Some(task);
             }
@@ -341,10 +340,20 @@ impl HttpWriter {
         }
     }
 
-    async fn put_all(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
-        for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
-            if let Body::Whole(message) = frame.body {
-                self.put(message, frame.sequence).await;
+    /// Sends messages in order. After an error, those that were not sent are left.
+    pub(crate) async fn put_all(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
+        let mut waiting = frames.drain(..);
+        while let Some(outgoing) = waiting.next() {
+            let Some(opened) = self.link.state.opened() else {
+                let unsent: Vec<_> = std::iter::once(outgoing).chain(waiting).collect();
+                frames.extend(unsent);
+                return Err(LinkEnd::Closed);
+            };
+            let frame = outgoing.into_written();
+            if let Some((Body::Whole(message), sequence)) =
+                frame.map(|frame| (frame.body, frame.sequence))
+            {
+                self.put(message, sequence, opened).await;
             }
         }
         Ok(())

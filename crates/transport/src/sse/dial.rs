@@ -258,7 +258,8 @@ impl SseWriter {
         }));
     }
 
-    async fn put_all(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
+    /// Sends messages in order.
+    pub(crate) async fn put_all(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
         for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
             if let Body::Whole(message) = frame.body {
                 self.put(message, frame.sequence).await;

@@ -67,7 +67,9 @@ impl SessionServer {
 }
 
 fn answer(request: &str, session: &str, refusal: (&str, &str)) -> String {
-    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    let Some((head, body)) = request.split_once("\r\n\r\n") else {
+        return String::new();
+    };
     let is_known = head
         .to_lowercase()
         .contains(&format!("mcp-session-id: {session}\r\n"));

@@ -40,9 +40,13 @@ pub(super) struct OpenPost {
 
 #[derive(Default)]
 pub(super) struct OpenPostCount {
+    /// How many there are, or [`ENDED`].
     number: AtomicUsize,
     zero: Notify,
 }
+
+/// No POST is open, and none will be.
+const ENDED: usize = usize::MAX;
 
 /// Counts a POST as open until it is dropped.
 pub(super) struct OpenPostGuard(Arc<OpenPostCount>);
@@ -94,19 +98,25 @@ impl HttpLinkState {
         }
     }
 
-    pub(super) fn opened(&self) -> OpenPostGuard {
-        self.open.number.fetch_add(1, Ordering::AcqRel);
-        OpenPostGuard(Arc::clone(&self.open))
+    /// Counts a POST that is about to be sent. `None`: the link has ended, and nothing may be sent any more.
+    pub(super) fn opened(&self) -> Option<OpenPostGuard> {
+        let next = |number| (number != ENDED).then(|| number + 1);
+        let number = &self.open.number;
+        number
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, next)
+            .ok()?;
+        Some(OpenPostGuard(Arc::clone(&self.open)))
     }
 
-    /// Resolves when no POST is open.
+    /// Resolves when no POST is open. From then on none can be.
     pub(super) async fn drained(&self) {
         loop {
             let notified = self.open.zero.notified();
-            if self.open.number.load(Ordering::Acquire) == 0 {
-                return;
+            let number = &self.open.number;
+            match number.compare_exchange(0, ENDED, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) | Err(ENDED) => return,
+                Err(_) => notified.await,
             }
-            notified.await;
         }
     }
 
