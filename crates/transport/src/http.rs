@@ -40,6 +40,7 @@ pub(crate) mod routes;
 pub(crate) mod server_socket;
 pub(crate) mod session;
 mod session_connections;
+mod slow_answer;
 pub(crate) mod session_places;
 pub(crate) mod stream_queue;
 pub(crate) mod stream_router;

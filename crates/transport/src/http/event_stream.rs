@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_proxy_wire::encode_event;
+use mcp_proxy_wire::{ErrorCode, Id, encode_event, error_response};
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::client_socket::SocketHandle;
@@ -16,6 +16,7 @@ use super::outgoing_body::OutgoingBody;
 use super::stream_queue::{StreamReceiver, stream_channel};
 
 const KEEP_ALIVE: Duration = Duration::from_secs(25);
+pub(super) const KEEP_ALIVE_COMMENT: Bytes = Bytes::from_static(b": keep-alive\n\n");
 
 /// What a stream gets.
 #[derive(Debug)]
@@ -69,6 +70,8 @@ pub struct EventStream {
     messages: StreamReceiver,
     quiet: Pin<Box<Sleep>>,
     ended: bool,
+    /// The request that is answered here, even if only with an error, because the status of the response could not say it.
+    request: Option<Id>,
     socket: Option<SocketHandle>,
     /// Dropped with the stream, which tells the holder of the other end that the client is gone.
     _guard: Option<Box<dyn Send + Sync>>,
@@ -86,9 +89,17 @@ impl EventStream {
             messages,
             quiet: Box::pin(sleep(KEEP_ALIVE)),
             ended: false,
+            request: None,
             socket: None,
             _guard: guard,
         }
+    }
+
+    /// If its messages end without an answer to this request, the stream ends with an error.
+    #[must_use]
+    pub(super) fn answering(mut self, request: Option<Id>) -> EventStream {
+        self.request = request;
+        self
     }
 
     /// The stream ends with what is in `first`.
@@ -131,20 +142,36 @@ impl EventStream {
                 self.quiet.as_mut().reset(Instant::now() + KEEP_ALIVE);
                 Poll::Ready(Some(encode(&message)))
             }
-            Poll::Ready(
-                Some(StreamItem::Dropped | StreamItem::Accepted | StreamItem::Ended) | None,
-            ) => {
+            Poll::Ready(Some(StreamItem::Dropped)) => {
+                let text = "the message was dropped by the proxy";
+                self.end_with(ErrorCode::WITHHELD, text)
+            }
+            Poll::Ready(None) => {
+                let text = "the server ended before it answered";
+                self.end_with(ErrorCode::SERVER_EXITED, text)
+            }
+            Poll::Ready(Some(StreamItem::Accepted | StreamItem::Ended)) => {
                 self.ended = true;
                 Poll::Ready(None)
             }
             Poll::Pending => match self.quiet.as_mut().poll(cx) {
                 Poll::Ready(()) => {
                     self.quiet.as_mut().reset(Instant::now() + KEEP_ALIVE);
-                    Poll::Ready(Some(Bytes::from_static(b": keep-alive\n\n")))
+                    Poll::Ready(Some(KEEP_ALIVE_COMMENT))
                 }
                 Poll::Pending => Poll::Pending,
             },
         }
+    }
+
+    /// No answer will come.
+    fn end_with(&mut self, code: ErrorCode, text: &str) -> Poll<Option<Bytes>> {
+        self.ended = true;
+        let error = self.request.take().map(|id| {
+            let error = error_response(Some(&id), code, text, None);
+            encode_event(None, Some("message"), error.raw())
+        });
+        Poll::Ready(error)
     }
 }
 

@@ -8,11 +8,14 @@ use http::request::Parts;
 use mcp_proxy_wire::{ErrorCode, ExchangeId, Field, Id, Kind, Message, is_blank};
 use tokio::time::timeout;
 
-use super::event_stream::{EventStream, StreamItem, encode};
+use super::event_stream::{EventStream, KEEP_ALIVE_COMMENT, StreamItem, encode};
 use super::listener::{HttpResponse, bare, error, error_answering, json_bytes, recorded_json};
 use super::outgoing_body::UnsentMessage;
 use super::request_body::unreadable;
 use super::session::{HttpSession, PostStream, frame};
+use super::slow_answer::{
+    SlowAnswer, accepts_events, first_item, priming_event, takes_priming_event,
+};
 use super::stream_router::PostExpectation;
 use crate::inbox::{InboxItem, SEND_DEADLINE};
 
@@ -46,6 +49,8 @@ pub(super) async fn legacy_post(
         exchange,
     };
     let cancelled = cancelled_requests(&message);
+    let can_stream = accepts_events(&parts.headers) && !is_batch;
+    let takes_priming = takes_priming_event(&parts.headers);
     let arrival = InboxItem::Frame(frame(exchange, parts, message));
     let sent = session.inbox.send_timeout(arrival, SEND_DEADLINE).await;
     if sent.is_err() {
@@ -70,7 +75,19 @@ pub(super) async fn legacy_post(
         exchange,
         number,
     });
-    match messages.next().await {
+    let first = match first_item(&mut messages, can_stream).await {
+        Ok(first) => first,
+        Err(SlowAnswer) => {
+            let id_to_resume = match takes_priming {
+                true => session.begin_stream(exchange),
+                false => None,
+            };
+            let first = id_to_resume.map_or(KEEP_ALIVE_COMMENT, |id| priming_event(&id));
+            let stream = EventStream::new(vec![first], messages, Some(guard));
+            return stream.answering(id).into_response();
+        }
+    };
+    match first {
         Some(StreamItem::Dropped) => bare(502),
         Some(StreamItem::Accepted) => bare(202),
         Some(StreamItem::Ended) => EventStream::finished(Vec::new()).into_response(),
@@ -161,6 +178,7 @@ fn session_ended(id: Option<&Id>) -> HttpResponse {
 
 #[cfg(test)]
 mod tests {
+    use http_body_util::BodyExt as _;
     use mcp_proxy_core::{HoldOptions, LinkEnd, ProxyRun, RunOptions};
     use mcp_proxy_wire::Transport;
 
@@ -207,6 +225,49 @@ mod tests {
             "the queue is full"
         );
         assert_ne!(session.idle(), Duration::ZERO);
+    }
+
+    fn parts_of(version: &'static str, accept: &'static str) -> Parts {
+        let head = http::Request::post("/mcp").header("mcp-protocol-version", version);
+        let request = head.header("accept", accept).body(()).unwrap();
+        request.into_parts().0
+    }
+
+    on_both_runtimes!(an_answer_that_takes_long_begins_as_an_event_stream);
+    async fn an_answer_that_takes_long_begins_as_an_event_stream() {
+        let events = "application/json, text/event-stream";
+        for (version, is_primed) in [("2025-11-25", true), ("2025-06-18", false)] {
+            let (session, _reader) = session();
+            let message = Message::parse(r#"{"jsonrpc":"2.0","id":7,"method":"m"}"#);
+            let parts = parts_of(version, events);
+            let answer = legacy_post(&session, ExchangeId(1), parts, message).await;
+            assert_eq!(answer.status(), 200);
+            let content = &answer.headers()[http::header::CONTENT_TYPE];
+            assert_eq!(content, "text/event-stream");
+            if is_primed {
+                let resumed = session.resume("1-1").expect("its first event has an id");
+                assert!(resumed.missed.is_empty() && resumed.live.is_some());
+            }
+            session.end();
+            let body = answer.into_body().collect().await.unwrap().to_bytes();
+            let body = std::str::from_utf8(&body).unwrap();
+            let (first, last) = body.split_once("\n\n").unwrap();
+            let begins = match is_primed {
+                true => "id: 1-1\nretry: ",
+                false => ": ",
+            };
+            assert!(first.starts_with(begins), "{body}");
+            assert!(last.contains(r#""id":7,"error":{"code":-31002,"#), "{body}");
+        }
+    }
+
+    on_both_runtimes!(a_client_that_takes_no_event_stream_waits_for_its_answer);
+    async fn a_client_that_takes_no_event_stream_waits_for_its_answer() {
+        let (session, _reader) = session();
+        let message = Message::parse(r#"{"jsonrpc":"2.0","id":7,"method":"m"}"#);
+        let parts = parts_of("2025-11-25", "application/json");
+        let posting = legacy_post(&session, ExchangeId(1), parts, message);
+        assert!(timeout(Duration::from_secs(3), posting).await.is_err());
     }
 
     on_both_runtimes!(requests_that_are_open_when_their_session_ends_are_answered);

@@ -10,11 +10,12 @@ use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION};
 use mcp_proxy_wire::revision::{self, meta};
 use mcp_proxy_wire::{ErrorCode, ExchangeId, Field, Frame, Id, Kind, Message, Origin, StreamId};
 
-use super::event_stream::{EventStream, StreamItem, encode};
+use super::event_stream::{EventStream, KEEP_ALIVE_COMMENT, StreamItem, encode};
 use super::listener::{HttpResponse, bare, error_answering, recorded_json};
 use super::outgoing_body::UnsentMessage;
 use super::request_body::unreadable;
 use super::session::{HttpSession, PostStream, SessionKind, frame};
+use super::slow_answer::{SlowAnswer, accepts_events, first_item};
 use crate::inbox::{InboxItem, SEND_DEADLINE};
 
 /// Whether a head alone says that its client is modern.
@@ -55,6 +56,8 @@ pub(crate) async fn post(
         return error_answering(id.as_ref(), status, code, &text);
     }
     let asked = message.clone();
+    // The headers that tools ask for are learned from a list that is an answer as a whole.
+    let can_stream = accepts_events(&parts.headers) && !lists_tools;
     let Some(PostStream {
         mut messages,
         number,
@@ -74,7 +77,14 @@ pub(crate) async fn post(
     if awaits == super::stream_router::PostExpectation::Nothing {
         return bare(202);
     }
-    match messages.next().await {
+    let first = match first_item(&mut messages, can_stream).await {
+        Ok(first) => first,
+        Err(SlowAnswer) => {
+            let stream = EventStream::new(vec![KEEP_ALIVE_COMMENT], messages, Some(guard));
+            return stream.answering(id).into_response();
+        }
+    };
+    match first {
         Some(StreamItem::Dropped) => bare(502),
         Some(StreamItem::Accepted) => bare(202),
         Some(StreamItem::Ended) => EventStream::finished(Vec::new()).into_response(),

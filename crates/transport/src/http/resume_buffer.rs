@@ -64,6 +64,13 @@ impl ResumeBuffer {
         event_id(stream, number)
     }
 
+    /// Begins a stream before its first message: its client can come back for all of them. The id of its first event.
+    pub(crate) fn begin(&mut self, stream: StreamId) -> String {
+        self.next += 1;
+        self.begun.insert(stream);
+        event_id(stream, self.next)
+    }
+
     /// What came on the same stream after the event that `last_event_id` names.
     pub(crate) fn events_after(&self, last_event_id: &str) -> Option<(StreamId, Vec<SentEvent>)> {
         let (stream, number) = last_event_id.split_once('-')?;
@@ -114,6 +121,16 @@ mod tests {
         replay.push(ExchangeId(2).into(), Bytes::from_static(b"a"), false);
         replay.push(ExchangeId(2).into(), Bytes::from_static(b"b"), true);
         assert_eq!(replay.bytes, 2);
+    }
+
+    #[test]
+    fn a_stream_that_was_begun_keeps_its_only_answer() {
+        let mut replay = ResumeBuffer::default();
+        let first = replay.begin(ExchangeId(1).into());
+        replay.push(ExchangeId(1).into(), Bytes::from_static(b"answer"), true);
+        let (_, events) = replay.events_after(&first).unwrap();
+        assert_eq!(events.len(), 1);
+        assert!(replay.begun.is_empty());
     }
 
     #[test]

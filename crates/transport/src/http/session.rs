@@ -247,6 +247,15 @@ impl HttpSession {
         Some(ResumedStream { missed, live })
     }
 
+    /// The answer to a POST takes long, and its stream begins without it. The id of its first event, with which its client
+    /// can come back; `None` if the answer has come meanwhile.
+    pub(crate) fn begin_stream(&self, exchange: ExchangeId) -> Option<String> {
+        let mut state = self.state();
+        let stream = StreamId::Exchange(exchange);
+        let is_open = state.streams.contains_key(&stream);
+        is_open.then(|| state.replay.begin(stream))
+    }
+
     /// The client of a POST's stream went away, unless it has come back for it.
     pub(crate) fn stream_closed(&self, exchange: ExchangeId, number: u64) {
         let mut state = self.state();
