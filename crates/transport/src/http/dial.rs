@@ -197,7 +197,8 @@ impl HttpLink {
         let sent = match self.send_as(&message, era).await {
             Ok(response) if self.may_have_lost_session(&response, posted, &message) => {
                 let refused = (generation, &message);
-                self.send_on_new_session(response, refused, posted).await
+                // Rare and large: in a box, it does not make the task of every request larger.
+                Box::pin(self.send_on_new_session(response, refused, posted)).await
             }
             sent => Some(sent),
         };

@@ -55,7 +55,7 @@ impl AnswerInbox {
     pub(crate) async fn take(&self, parts: Parts, message: Message, asked: &[Id]) -> Vec<Id> {
         let left = unanswered(asked, &message);
         if let ([id], true) = (left.as_slice(), lacks_id(&message)) {
-            self.answer_for_server(parts, message, id).await;
+            Box::pin(self.answer_for_server(parts, message, id)).await;
             return Vec::new();
         }
         let envelope = TransportEnvelope::Response(Box::new(parts));

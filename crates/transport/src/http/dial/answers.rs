@@ -37,9 +37,10 @@ impl HttpLink {
         }
         if parts.status.is_success() && headers::is_sse(&parts.headers) {
             let mut open: Vec<Id> = posted.asked.clone();
-            let end = self.read_events(body, method, &mut open).await;
+            // In boxes, as all that only some answers need, so that they do not make the task of every request larger.
+            let end = Box::pin(self.read_events(body, method, &mut open)).await;
             if !open.is_empty() {
-                self.resume(end, method, open).await;
+                Box::pin(self.resume(end, method, open)).await;
             }
             return;
         }
@@ -69,8 +70,8 @@ impl HttpLink {
             && self.state.session().0.is_some()
             && refuses_session(status, &message)
         {
-            self.answers.record_failure(parts, message).await;
-            return self.lose_session(status, posted, "").await;
+            Box::pin(self.answers.record_failure(parts, message)).await;
+            return Box::pin(self.lose_session(status, posted, "")).await;
         }
         if is_rpc(&message) {
             self.learn(posted.method.as_deref(), &message);
@@ -87,7 +88,7 @@ impl HttpLink {
         if status.is_success() && (asked.is_empty() || self.answers_later(status, asked)) {
             return;
         }
-        self.fail_whole(parts, message, posted, "").await;
+        Box::pin(self.fail_whole(parts, message, posted, "")).await;
     }
 
     /// A complete answer that is not JSON-RPC. It is recorded as received; the waiting client gets its first line.
