@@ -20,6 +20,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+pub use mcp_proxy_tool::ItemKind;
+use mcp_proxy_tool::ListedItem;
 use mcp_proxy_wire::{Message, Span};
 
 pub use build::{CatalogWarning, UnusableDefinition};
@@ -32,19 +34,6 @@ use crate::json;
 use crate::names::{ServerNaming, name_hash};
 use crate::template::UriTemplate;
 use search::SearchState;
-
-/// What kind of thing an entry is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ItemKind {
-    /// A tool, known by its name.
-    Tool,
-    /// A resource, known by its URI.
-    Resource,
-    /// A resource template, known by its URI template.
-    Template,
-    /// A prompt, known by its name.
-    Prompt,
-}
 
 /// A server's place in the catalog, in the order of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -74,6 +63,20 @@ pub struct CatalogEntry {
     pub definition: PublicDefinition,
     /// What a tool says about its behaviour; nothing for other kinds.
     pub hints: Hints,
+}
+
+impl ListedItem for CatalogEntry {
+    fn kind(&self) -> ItemKind {
+        self.kind
+    }
+
+    fn public(&self) -> &str {
+        &self.public
+    }
+
+    fn definition(&self) -> Bytes {
+        self.definition.to_bytes()
+    }
 }
 
 /// What one server offers: the elements of its lists, as received.
@@ -132,54 +135,6 @@ struct KindIndex {
     by_original: Vec<u32>,
     /// Names that several servers want and none has, each with the entries that want it.
     contested: Vec<(Box<str>, u32)>,
-}
-
-impl ItemKind {
-    /// All kinds.
-    pub const ALL: [ItemKind; 4] = [
-        ItemKind::Tool,
-        ItemKind::Resource,
-        ItemKind::Template,
-        ItemKind::Prompt,
-    ];
-
-    /// The member of a list result that holds the definitions.
-    pub const fn list_member(self) -> &'static str {
-        match self {
-            ItemKind::Tool => "tools",
-            ItemKind::Resource => "resources",
-            ItemKind::Template => "resourceTemplates",
-            ItemKind::Prompt => "prompts",
-        }
-    }
-
-    /// The word for it in texts.
-    pub const fn word(self) -> &'static str {
-        match self {
-            ItemKind::Tool => "tool",
-            ItemKind::Resource => "resource",
-            ItemKind::Template => "resource template",
-            ItemKind::Prompt => "prompt",
-        }
-    }
-
-    /// The member of a definition that it is known by.
-    const fn key_member(self) -> &'static str {
-        match self {
-            ItemKind::Tool | ItemKind::Prompt => "name",
-            ItemKind::Resource => "uri",
-            ItemKind::Template => "uriTemplate",
-        }
-    }
-
-    const fn position(self) -> usize {
-        match self {
-            ItemKind::Tool => 0,
-            ItemKind::Resource => 1,
-            ItemKind::Template => 2,
-            ItemKind::Prompt => 3,
-        }
-    }
 }
 
 impl ServerListing {

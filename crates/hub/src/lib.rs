@@ -14,18 +14,13 @@ pub mod dispatch_tool;
 mod driver;
 mod edit;
 mod hub;
-mod json;
-mod json_text;
 mod names;
-pub mod proxy_tool;
 mod resolve;
 pub mod savings;
 mod server_link;
 mod settings;
 mod template;
-mod tool_values;
 mod uri;
-mod wording;
 
 pub use catalog::{
     Catalog, CatalogEntry, CatalogPage, CatalogServer, CatalogView, CatalogWarning, ChangedKinds,
@@ -40,6 +35,8 @@ pub use hub::{
     NewConfiguration, NewServer, RenderedAnswer, ServerChange, ServerChangeError, ServerState,
     ServerStatus, WrittenUpTo,
 };
+pub use mcp_proxy_tool as proxy_tool;
+pub(crate) use mcp_proxy_tool::{json, json_text, tool_values, wording};
 pub use names::{AllowedNames, MAX_NAME_LENGTH, ServerNaming, default_prefix};
 pub use resolve::{LookupError, ResolvedItem};
 pub use server_link::{ClientId, LinkId};

@@ -10,7 +10,7 @@ use mcp_proxy_wire::{Era, Field, Id, Message, era_of, json_string};
 use super::answers::without_paths;
 use super::requests::{self, CallTarget};
 use super::{Hub, ServerState};
-use crate::catalog::{CatalogView, ChangedKinds, ItemKind};
+use crate::catalog::{CatalogEntry, CatalogView, ChangedKinds, ItemKind};
 use crate::proxy_tool::{
     self, CapabilityType, ListQuery, ProxyOperation, ProxyToolError, UnavailableServer,
 };
@@ -232,7 +232,11 @@ impl Hub {
                 })
             })
             .collect();
-        proxy_tool::render_list(entries.into_iter(), query, named, &unavailable)
+        let is_of_named = named.map(|named| move |entry: &CatalogEntry| entry.server == named);
+        let is_selected = is_of_named
+            .as_ref()
+            .map(|is_selected| is_selected as &dyn Fn(&CatalogEntry) -> bool);
+        proxy_tool::render_list(entries.into_iter(), query, is_selected, &unavailable)
     }
 
     fn proxy_info(&self, client: ClientId, kind: CapabilityType, path: &str) -> Bytes {

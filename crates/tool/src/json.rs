@@ -10,30 +10,33 @@ use mcp_proxy_wire::{Message, Span, string_content};
 
 /// Spans to replace and what to put there. An empty span inserts, empty bytes remove.
 #[derive(Debug, Default)]
-pub(crate) struct Edits(Vec<(Span, Vec<u8>)>);
+pub struct Edits(Vec<(Span, Vec<u8>)>);
 
 impl Edits {
-    pub(crate) fn replace(&mut self, span: Span, new: impl Into<Vec<u8>>) {
+    /// Puts `new` where `span` is.
+    pub fn replace(&mut self, span: Span, new: impl Into<Vec<u8>>) {
         self.0.push((span, new.into()));
     }
 
-    pub(crate) fn remove(&mut self, spans: impl IntoIterator<Item = Span>) {
+    /// Takes these spans out.
+    pub fn remove(&mut self, spans: impl IntoIterator<Item = Span>) {
         self.0
             .extend(spans.into_iter().map(|span| (span, Vec::new())));
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Nothing is to be changed.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The edits in the order of their places.
-    pub(crate) fn into_sorted(mut self) -> Vec<(Span, Vec<u8>)> {
+    pub fn into_sorted(mut self) -> Vec<(Span, Vec<u8>)> {
         self.0.sort_by_key(|(span, _)| (span.start, span.end));
         self.0
     }
 
     /// The edits that can be made in the part of a text at `whole`, in order. One that overlaps the one before it is left out.
-    pub(crate) fn within(self, whole: Span) -> impl Iterator<Item = (Span, Vec<u8>)> {
+    pub fn within(self, whole: Span) -> impl Iterator<Item = (Span, Vec<u8>)> {
         let mut done = whole.start;
         self.into_sorted().into_iter().filter(move |(span, _)| {
             let fits = span.start >= done && span.end <= whole.end;
@@ -56,7 +59,7 @@ impl Edits {
     }
 
     /// The whole of `value` with the edits made. Without edits these are the same bytes.
-    pub(crate) fn apply(self, value: &Message) -> Bytes {
+    pub fn apply(self, value: &Message) -> Bytes {
         if self.is_empty() {
             return value.raw().clone();
         }
@@ -68,13 +71,13 @@ impl Edits {
 }
 
 /// Any JSON value, ready for look-ups. `None` if it is not JSON.
-pub(crate) fn parse(text: impl Into<Bytes>) -> Option<Message> {
+pub fn parse(text: impl Into<Bytes>) -> Option<Message> {
     let value = Message::parse(text);
     value.is_json().then_some(value)
 }
 
 /// A JSON text without the white space between its parts.
-pub(crate) fn compact(text: &[u8]) -> Vec<u8> {
+pub fn compact(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let (mut in_string, mut escaped) = (false, false);
     for &byte in text {
@@ -93,7 +96,7 @@ pub(crate) fn compact(text: &[u8]) -> Vec<u8> {
 }
 
 /// Where the outermost object stands, without the white space around it. Nothing if the value is not an object.
-pub(crate) fn object(value: &Message) -> Option<Span> {
+pub fn object(value: &Message) -> Option<Span> {
     let text = value.raw();
     let start = blank_end(text, 0);
     let end = text.iter().rposition(|byte| !is_blank(*byte))? + 1;
@@ -101,7 +104,7 @@ pub(crate) fn object(value: &Message) -> Option<Span> {
 }
 
 /// The elements of the array at `array`, in order. Nothing if it is not an array.
-pub(crate) fn elements(value: &Message, array: Span) -> Vec<Span> {
+pub fn elements(value: &Message, array: Span) -> Vec<Span> {
     children(value, array, b'[')
         .into_iter()
         .map(|(_, element)| element)
@@ -109,7 +112,7 @@ pub(crate) fn elements(value: &Message, array: Span) -> Vec<Span> {
 }
 
 /// The members of the object at `object` as key (with its quotes) and value, in order. Nothing if it is not an object.
-pub(crate) fn members(value: &Message, object: Span) -> Vec<(Span, Span)> {
+pub fn members(value: &Message, object: Span) -> Vec<(Span, Span)> {
     children(value, object, b'{')
         .into_iter()
         .filter_map(|(key, member)| Some((key?, member)))
@@ -117,7 +120,7 @@ pub(crate) fn members(value: &Message, object: Span) -> Vec<(Span, Span)> {
 }
 
 /// The key at `key`, escapes resolved.
-pub(crate) fn key_text(value: &Message, key: Span) -> Cow<'_, str> {
+pub fn key_text(value: &Message, key: Span) -> Cow<'_, str> {
     match string_content(value.slice(key)) {
         Some(Cow::Borrowed(text)) => String::from_utf8_lossy(text),
         Some(Cow::Owned(text)) => Cow::Owned(String::from_utf8_lossy(&text).into_owned()),
@@ -126,11 +129,7 @@ pub(crate) fn key_text(value: &Message, key: Span) -> Cow<'_, str> {
 }
 
 /// What to cut out of the object at `object` so that the members whose keys are chosen are gone.
-pub(crate) fn member_cuts(
-    value: &Message,
-    object: Span,
-    chosen: impl Fn(&str) -> bool,
-) -> Vec<Span> {
+pub fn member_cuts(value: &Message, object: Span, chosen: impl Fn(&str) -> bool) -> Vec<Span> {
     let members = members(value, object);
     cuts(members.into_iter().map(|(key, member)| {
         let whole = Span::new(key.start, member.end);
@@ -139,11 +138,7 @@ pub(crate) fn member_cuts(
 }
 
 /// What to cut out of the array at `array` so that the strings that are chosen are gone.
-pub(crate) fn element_cuts(
-    value: &Message,
-    array: Span,
-    chosen: impl Fn(&str) -> bool,
-) -> Vec<Span> {
+pub fn element_cuts(value: &Message, array: Span, chosen: impl Fn(&str) -> bool) -> Vec<Span> {
     let elements = elements(value, array);
     cuts(elements.into_iter().map(|element| {
         let text = value.text_at(element);

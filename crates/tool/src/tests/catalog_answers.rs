@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn catalog() -> Vec<CatalogEntry> {
+fn catalog() -> Vec<TestItem> {
     // Entries come server by server, as in the configuration.
     vec![
         entry(
@@ -48,16 +48,16 @@ fn list(arguments: &str) -> Value {
     list_of(arguments, None, &[])
 }
 
-fn list_of(
-    arguments: &str,
-    selected: Option<ServerIndex>,
-    unavailable: &[UnavailableServer],
-) -> Value {
+fn list_of(arguments: &str, selected: Option<u16>, unavailable: &[UnavailableServer]) -> Value {
     let Ok(ProxyOperation::List(query)) = parse(arguments) else {
         panic!("not a list: {arguments}");
     };
     let catalog = catalog();
-    let result = render_list(catalog.iter(), &query, selected, unavailable);
+    let is_selected = selected.map(|server| move |item: &TestItem| item.server == server);
+    let is_selected = is_selected
+        .as_ref()
+        .map(|is_selected| is_selected as &dyn Fn(&TestItem) -> bool);
+    let result = render_list(catalog.iter(), &query, is_selected, unavailable);
     let mut result = value(&result);
     assert_eq!(result["isError"], false);
     result["content"][0].take()
@@ -183,7 +183,7 @@ fn filters() {
 #[test]
 fn a_selected_server_filters_resources_too() {
     let arguments = r#"{"action":"list","type":"resource","filter_server":"c2"}"#;
-    let item = list_of(arguments, Some(ServerIndex(1)), &[]);
+    let item = list_of(arguments, Some(1), &[]);
     assert_eq!(names(&item), ["demo://ev/one"]);
     assert_eq!(item["annotations"]["totalCount"], 1);
 }

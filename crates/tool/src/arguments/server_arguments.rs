@@ -5,8 +5,8 @@ use mcp_proxy_wire::Message;
 
 use crate::json;
 use crate::json_text::{push_compact, push_string, root};
-use crate::proxy_tool::{CapabilityType, ProxyParameter, ProxyToolError};
 use crate::tool_values::{ObjectValue, object_value, on_one_line};
+use crate::{CapabilityType, ProxyParameter, ProxyToolError};
 
 /// The arguments that `given` stands for: an object, or a string that holds one. An empty string stands for none.
 /// Resources take none, so whatever was sent for one is dropped.

@@ -8,14 +8,14 @@ use memchr::{memchr2, memmem};
 use crate::json;
 
 /// Where the outermost value of `value` stands, without the white space around it.
-pub(crate) fn root(value: &Message) -> Span {
+pub fn root(value: &Message) -> Span {
     let raw = value.raw();
     let start = raw.len() - raw.trim_ascii_start().len();
     Span::new(start, start + raw.trim_ascii().len())
 }
 
 /// Appends `json` without white space between its tokens.
-pub(crate) fn push_compact(out: &mut Vec<u8>, json: &[u8]) {
+pub fn push_compact(out: &mut Vec<u8>, json: &[u8]) {
     out.reserve(json.len());
     let mut rest = json;
     while let Some((&byte, after)) = rest.split_first() {
@@ -46,7 +46,7 @@ fn string_length(json: &[u8]) -> usize {
 
 /// Appends `json` likewise. If it is an object, its own members that are `null` are left out: in definitions and results
 /// they say no more than a missing member. Deeper down, as in a schema's `"default": null`, they may mean something.
-pub(crate) fn push_compact_without_nulls(out: &mut Vec<u8>, json: &bytes::Bytes) {
+pub fn push_compact_without_nulls(out: &mut Vec<u8>, json: &bytes::Bytes) {
     // Nearly always there is none, and this says so without reading the members.
     if memmem::find(json, b"null").is_none() {
         return push_compact(out, json);
@@ -73,7 +73,7 @@ pub(crate) fn push_compact_without_nulls(out: &mut Vec<u8>, json: &bytes::Bytes)
 }
 
 /// Appends `text` as a JSON string, quotes included. What is not UTF-8 becomes U+FFFD.
-pub(crate) fn push_string(out: &mut Vec<u8>, text: &[u8]) {
+pub fn push_string(out: &mut Vec<u8>, text: &[u8]) {
     let text = String::from_utf8_lossy(text);
     out.reserve(text.len() + 2);
     out.push(b'"');

@@ -2,7 +2,7 @@
 
 /// The one of `words` that `given` was meant to be: the same but for case and separators, one that `synonyms` leads to,
 /// or one that is at most two typing errors away.
-pub(crate) fn suggest(
+pub fn suggest(
     given: &str,
     words: &[&'static str],
     synonyms: &[(&str, &'static str)],
@@ -32,13 +32,13 @@ fn without_separators(word: &str) -> String {
 }
 
 /// `1 tool`, `2 tools`
-pub(crate) fn counted(count: usize, word: &str) -> String {
+pub fn counted(count: usize, word: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {word}{plural}")
 }
 
 /// `'a', 'b' or 'c'`
-pub(crate) fn enumerate<'a>(words: impl Iterator<Item = &'a str>, conjunction: &str) -> String {
+pub fn enumerate<'a>(words: impl Iterator<Item = &'a str>, conjunction: &str) -> String {
     let mut words: Vec<String> = words.map(|word| format!("'{}'", shorten(word))).collect();
     let Some(last) = words.pop() else {
         return String::new();
@@ -50,7 +50,7 @@ pub(crate) fn enumerate<'a>(words: impl Iterator<Item = &'a str>, conjunction: &
 }
 
 /// A name that came from outside, on one line and no longer than an error should be.
-pub(crate) fn shorten(name: &str) -> String {
+pub fn shorten(name: &str) -> String {
     const LONGEST: usize = 120;
     let mut shown: String = name
         .chars()

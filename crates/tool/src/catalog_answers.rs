@@ -6,7 +6,17 @@ use mcp_proxy_wire::{Message, json_string};
 use super::facts::{Facts, embedded_resource};
 use super::{CapabilityType, ListQuery, ProxyAction};
 use crate::json_text::{push_compact_without_nulls, root};
-use crate::{CatalogEntry, ItemKind, ServerIndex, json};
+use crate::{ItemKind, json};
+
+/// Something that a list can show.
+pub trait ListedItem {
+    /// What it is.
+    fn kind(&self) -> ItemKind;
+    /// The name or URI that clients use.
+    fn public(&self) -> &str;
+    /// Its definition under that name or URI, a JSON object.
+    fn definition(&self) -> Bytes;
+}
 
 /// A server that is not up, so that its items are missing from a list or are those of an earlier time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,12 +31,12 @@ pub struct UnavailableServer {
 
 /// The result of a `list`: the page of `entries` that `query` asks for.
 ///
-/// `selected` is the server that [`ListQuery::filter_server`] names. If it names none, items match whose name or URI
-/// begins with it.
-pub fn render_list<'a>(
-    entries: impl Iterator<Item = &'a CatalogEntry> + Clone,
+/// If [`ListQuery::filter_server`] names a server, `is_selected` says what is of it. Otherwise items match whose name or
+/// URI begins with it.
+pub fn render_list<'a, T: ListedItem + 'a>(
+    entries: impl Iterator<Item = &'a T> + Clone,
     query: &ListQuery,
-    selected: Option<ServerIndex>,
+    is_selected: Option<&dyn Fn(&T) -> bool>,
     unavailable: &[UnavailableServer],
 ) -> Bytes {
     let mut text = vec![b'['];
@@ -35,13 +45,13 @@ pub fn render_list<'a>(
     for &kind in query.kind.item_kinds() {
         let matching = entries
             .clone()
-            .filter(|entry| entry.kind == kind && matches(entry, query, selected));
+            .filter(|entry| entry.kind() == kind && matches(*entry, query, is_selected));
         for entry in matching {
             if (query.offset..end).contains(&total) {
                 if text.len() > 1 {
                     text.push(b',');
                 }
-                push_compact_without_nulls(&mut text, &entry.definition.to_bytes());
+                push_compact_without_nulls(&mut text, &entry.definition());
             }
             total += 1;
         }
@@ -68,10 +78,10 @@ pub fn render_list<'a>(
 }
 
 /// The result of an `info`: the definition of `entry`, which was found by `path`.
-pub fn render_info(entry: &CatalogEntry, path: &str) -> Bytes {
-    let kind = CapabilityType::from(entry.kind);
+pub fn render_info(entry: &impl ListedItem, path: &str) -> Bytes {
+    let kind = CapabilityType::from(entry.kind());
     let mut text = Vec::new();
-    push_compact_without_nulls(&mut text, &entry.definition.to_bytes());
+    push_compact_without_nulls(&mut text, &entry.definition());
     let mut facts = Facts::default();
     facts.text("pythonType", python_type(kind));
     facts.raw("many", "false");
@@ -80,7 +90,7 @@ pub fn render_info(entry: &CatalogEntry, path: &str) -> Bytes {
     facts.text("proxyPath", path);
     facts.text(
         "dataType",
-        match entry.kind {
+        match entry.kind() {
             ItemKind::Tool => "Tool",
             ItemKind::Resource => "Resource",
             ItemKind::Template => "ResourceTemplate",
@@ -127,9 +137,13 @@ fn servers(unavailable: &[UnavailableServer]) -> String {
     format!("[{}]", servers.join(","))
 }
 
-fn matches(entry: &CatalogEntry, query: &ListQuery, selected: Option<ServerIndex>) -> bool {
-    let server = match (selected, &query.filter_server) {
-        (Some(server), _) => entry.server == server,
+fn matches<T: ListedItem>(
+    entry: &T,
+    query: &ListQuery,
+    is_selected: Option<&dyn Fn(&T) -> bool>,
+) -> bool {
+    let server = match (is_selected, &query.filter_server) {
+        (Some(is_selected), _) => is_selected(entry),
         (None, Some(prefix)) => begins_with(entry, prefix),
         (None, None) => true,
     };
@@ -143,10 +157,10 @@ fn matches(entry: &CatalogEntry, query: &ListQuery, selected: Option<ServerIndex
 }
 
 /// Whether the name begins with `prefix`, or for a resource the name or the URI.
-fn begins_with(entry: &CatalogEntry, prefix: &str) -> bool {
-    entry.public.starts_with(prefix)
-        || (matches!(entry.kind, ItemKind::Resource | ItemKind::Template)
-            && json::parse(entry.definition.to_bytes()).is_some_and(|definition| {
+fn begins_with(entry: &impl ListedItem, prefix: &str) -> bool {
+    entry.public().starts_with(prefix)
+        || (matches!(entry.kind(), ItemKind::Resource | ItemKind::Template)
+            && json::parse(entry.definition()).is_some_and(|definition| {
                 let name = definition.member(root(&definition), "name");
                 name.and_then(|name| definition.text_at(name))
                     .is_some_and(|name| name.starts_with(prefix))
@@ -154,8 +168,8 @@ fn begins_with(entry: &CatalogEntry, prefix: &str) -> bool {
 }
 
 /// Tags are in `_meta.tags`, or where FastMCP puts them.
-fn has_any_tag(entry: &CatalogEntry, tags: &[String]) -> bool {
-    let Some(definition) = json::parse(entry.definition.to_bytes()) else {
+fn has_any_tag(entry: &impl ListedItem, tags: &[String]) -> bool {
+    let Some(definition) = json::parse(entry.definition()) else {
         return false;
     };
     let Some(meta) = definition.member(root(&definition), "_meta") else {

@@ -7,7 +7,7 @@ use crate::json;
 use crate::json_text::{push_compact, root};
 
 /// What a parameter holds that takes an object.
-pub(crate) enum ObjectValue {
+pub enum ObjectValue {
     /// An object, or a string that holds one, which models tend to send.
     Object(Message),
     /// An empty string.
@@ -17,7 +17,7 @@ pub(crate) enum ObjectValue {
 }
 
 /// The object that `given` stands for.
-pub(crate) fn object_value(given: &Bytes) -> ObjectValue {
+pub fn object_value(given: &Bytes) -> ObjectValue {
     let text = match string_content(given) {
         Some(content) if content.trim_ascii().is_empty() => return ObjectValue::Nothing,
         Some(content) => content.into_owned().into(),
@@ -30,7 +30,7 @@ pub(crate) fn object_value(given: &Bytes) -> ObjectValue {
 }
 
 /// A stdio server gets one message a line, and a client may have spread its own over several.
-pub(crate) fn on_one_line(object: Message) -> Bytes {
+pub fn on_one_line(object: Message) -> Bytes {
     if !object
         .raw()
         .iter()
@@ -45,7 +45,7 @@ pub(crate) fn on_one_line(object: Message) -> Bytes {
 
 /// The whole number that the JSON value `token` is, or that it holds as a string: `2`, `2.0` and `" 2 "` are 2. What is
 /// too large for an `i64` is the largest.
-pub(crate) fn whole_number(token: &[u8]) -> Option<i64> {
+pub fn whole_number(token: &[u8]) -> Option<i64> {
     let digits = string_content(token).unwrap_or(token.into());
     let digits = std::str::from_utf8(&digits).ok()?.trim();
     if let Ok(number) = digits.parse() {
@@ -60,7 +60,7 @@ pub(crate) fn whole_number(token: &[u8]) -> Option<i64> {
 }
 
 /// The result and its array `name`, if it is a result that has one and is not on its way to something else.
-pub(crate) fn finished(result: &Bytes, name: &str) -> Option<(Message, Span)> {
+pub fn finished(result: &Bytes, name: &str) -> Option<(Message, Span)> {
     let value = json::parse(result.clone())?;
     let root = root(&value);
     if !is_object(&value, root) {
@@ -73,6 +73,7 @@ pub(crate) fn finished(result: &Bytes, name: &str) -> Option<(Message, Span)> {
     (value.slice(array).first() == Some(&b'[')).then_some((value, array))
 }
 
-pub(crate) fn is_object(value: &Message, span: Span) -> bool {
+/// Whether the value at `span` is an object.
+pub fn is_object(value: &Message, span: Span) -> bool {
     value.slice(span).first() == Some(&b'{')
 }

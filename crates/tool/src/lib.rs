@@ -1,7 +1,12 @@
-//! The `proxy` tool: everything that the servers offer, through one tool.
+//! The `proxy` tool: everything that servers offer, through one tool.
 //!
-//! Here are its definition, the meaning of its arguments, and the form of its answers. All of it is functions on bytes:
-//! the caller resolves paths, calls servers, and rewrites URIs in their results before they are rendered here.
+//! Here are its definition, the meaning of its arguments, and the form of its answers: the same for the hub, for the client
+//! library and for other people's servers. All of it is functions on bytes: the caller resolves paths, calls servers, and
+//! rewrites URIs in their results before they are rendered here.
+//!
+//! It must not know the hub, any transport or any SDK.
+
+#![warn(unreachable_pub)]
 
 mod arguments;
 mod batch;
@@ -9,24 +14,30 @@ mod catalog_answers;
 mod definition;
 mod error;
 mod facts;
+mod item_kind;
+pub mod json;
+pub mod json_text;
 mod parameter;
 mod server_results;
 mod suggestion;
+pub mod tool_values;
+pub mod wording;
 
 use std::fmt;
 
 use bytes::Bytes;
 
-use crate::ItemKind;
-
 pub use arguments::parse_arguments;
 pub use batch::render_batch;
-pub use catalog_answers::{UnavailableServer, render_info, render_list};
+pub use catalog_answers::{ListedItem, UnavailableServer, render_info, render_list};
 pub use definition::definition;
 pub use error::{ProxyToolError, render_error};
+pub use facts::META_KEY;
+pub use item_kind::ItemKind;
 pub use parameter::ProxyParameter;
-pub(crate) use server_results::render_items;
-pub use server_results::{render_prompt_result, render_resource_result, render_tool_result};
+pub use server_results::{
+    render_items, render_prompt_result, render_resource_result, render_tool_result,
+};
 
 /// The largest `limit`.
 pub const MAX_LIMIT: u32 = 1000;

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::*;
-use crate::{CatalogEntry, Hints, ServerIndex};
 
 fn parse(arguments: &str) -> Result<ProxyOperation, ProxyToolError> {
     let arguments = Bytes::copy_from_slice(arguments.as_bytes());
@@ -20,14 +19,34 @@ fn value(json: &[u8]) -> Value {
     serde_json::from_slice(json).unwrap()
 }
 
-fn entry(kind: ItemKind, server: u16, public: &str, definition: &str) -> CatalogEntry {
-    CatalogEntry {
+/// Something that a server offers.
+struct TestItem {
+    kind: ItemKind,
+    server: u16,
+    public: String,
+    definition: Bytes,
+}
+
+impl ListedItem for TestItem {
+    fn kind(&self) -> ItemKind {
+        self.kind
+    }
+
+    fn public(&self) -> &str {
+        &self.public
+    }
+
+    fn definition(&self) -> Bytes {
+        self.definition.clone()
+    }
+}
+
+fn entry(kind: ItemKind, server: u16, public: &str, definition: &str) -> TestItem {
+    TestItem {
         kind,
-        server: ServerIndex(server),
-        original: public.into(),
-        public: public.into(),
-        definition: Bytes::copy_from_slice(definition.as_bytes()).into(),
-        hints: Hints::default(),
+        server,
+        public: public.to_owned(),
+        definition: Bytes::copy_from_slice(definition.as_bytes()),
     }
 }
 

@@ -12,8 +12,8 @@ use super::{CapabilityType, ProxyAction};
 use crate::json;
 use crate::json_text::push_string;
 
-/// The member of `_meta` that is ours.
-pub(super) const META_KEY: &str = "mcp-proxy/proxy";
+/// The member of `_meta` with the facts about an answer.
+pub const META_KEY: &str = "mcp-proxy/proxy";
 
 /// JSON members in order.
 #[derive(Clone, Debug, Default)]

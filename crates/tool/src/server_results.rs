@@ -18,7 +18,7 @@ pub fn render_tool_result(result: &Bytes, path: &str) -> Bytes {
 }
 
 /// A result with `content` that came of calling something of this kind.
-pub(crate) fn render_items(result: &Bytes, kind: CapabilityType, path: &str) -> Bytes {
+pub fn render_items(result: &Bytes, kind: CapabilityType, path: &str) -> Bytes {
     let Some((value, content)) = finished(result, "content") else {
         return result.clone();
     };
