@@ -30,7 +30,8 @@ enum Place {
 /// The arguments of one operation.
 struct Arguments<'a> {
     value: &'a Message,
-    object: Span,
+    /// Where the value of each parameter stands, in the order of [`ProxyParameter::ALL`].
+    given: [Option<Span>; ProxyParameter::ALL.len()],
 }
 
 /// What the `arguments` of a call ask for.
@@ -52,8 +53,7 @@ fn parse_operation(
     if value.slice(object).first() != Some(&b'{') {
         return Err(ProxyToolError::ArgumentsNotAnObject);
     }
-    let arguments = Arguments { value, object };
-    arguments.refuse_unknown()?;
+    let arguments = Arguments::of(value, object)?;
     match arguments.action()? {
         ProxyAction::List => Ok(ProxyOperation::List(arguments.query(options)?)),
         ProxyAction::Info => {
@@ -74,25 +74,27 @@ fn parse_operation(
     }
 }
 
-impl Arguments<'_> {
-    /// Where the value of a parameter stands, if it is given.
-    fn get(&self, parameter: ProxyParameter) -> Option<Span> {
-        let span = self.value.member(self.object, parameter.as_str())?;
-        (self.value.slice(span) != b"null").then_some(span)
-    }
-
-    fn refuse_unknown(&self) -> Result<(), ProxyToolError> {
-        for (key, _) in json::members(self.value, self.object) {
-            let name = self.value.text_at(key).unwrap_or_default();
-            let mut known = ProxyParameter::ALL.into_iter();
-            if !known.any(|known| known.as_str() == name) {
+impl<'a> Arguments<'a> {
+    /// The members of the object at `object`, all of which must be parameters.
+    fn of(value: &'a Message, object: Span) -> Result<Arguments<'a>, ProxyToolError> {
+        let mut given = [None; ProxyParameter::ALL.len()];
+        for (key, member) in json::members(value, object) {
+            let name = value.text_at(key).unwrap_or_default();
+            let mut known = ProxyParameter::ALL.iter();
+            let Some(place) = known.position(|known| known.as_str() == name) else {
                 return Err(ProxyToolError::UnknownParameter {
                     suggestion: suggest_parameter(&name),
                     name: name.into_owned(),
                 });
-            }
+            };
+            given[place] = Some(member).filter(|member| value.slice(*member) != b"null");
         }
-        Ok(())
+        Ok(Arguments { value, given })
+    }
+
+    /// Where the value of a parameter stands, if it is given.
+    fn get(&self, parameter: ProxyParameter) -> Option<Span> {
+        self.given[parameter as usize]
     }
 
     fn refuse_misplaced(&self, action: ProxyAction) -> Result<(), ProxyToolError> {
@@ -153,7 +155,7 @@ impl Arguments<'_> {
         &self,
         parameter: ProxyParameter,
         action: Option<ProxyAction>,
-    ) -> Result<Cow<'_, str>, ProxyToolError> {
+    ) -> Result<Cow<'a, str>, ProxyToolError> {
         let span = self
             .get(parameter)
             .ok_or(ProxyToolError::MissingParameter { parameter, action })?;

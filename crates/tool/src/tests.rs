@@ -61,6 +61,13 @@ fn the_definition_is_what_models_read() {
 }
 
 #[test]
+fn parameters_are_listed_in_their_order() {
+    for (place, parameter) in ProxyParameter::ALL.into_iter().enumerate() {
+        assert_eq!(parameter as usize, place, "{parameter}");
+    }
+}
+
+#[test]
 fn the_texts_agree_with_the_limits() {
     assert!(
         ProxyParameter::Limit
