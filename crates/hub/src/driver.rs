@@ -12,12 +12,11 @@ use std::time::{Duration, Instant};
 
 use mcp_proxy_core::{
     BoxFuture, Caller, CarryEnd, CarryOptions, Dial, FrameWriter, Link, LinkEnd, NewConnection,
-    OutgoingFrame, Peer, ProxyRun, QueueReader, carry,
+    OutgoingFrame, Peer, ProxyRun, QueueReader, carry, run_in_background,
 };
 use mcp_proxy_spill::{SpillOwner, SpillStore};
 use mcp_proxy_wire::{Body, ErrorCode, Frame, Message, Origin, Side, StreamId};
 use rustc_hash::FxHashMap;
-use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 
 use crate::catalog::{ServerIndex, ServerListing};
@@ -176,7 +175,8 @@ impl HubDriver {
         let ended = conversations.wait_for(|count| *count == 0);
         let _ = tokio::time::timeout(deadline, ended).await;
         if let Some(store) = &self.spill_store {
-            away_from_io(|| store.close());
+            let store = Arc::clone(store);
+            let _ = tokio::task::spawn_blocking(move || store.close()).await;
         }
     }
 
@@ -201,7 +201,7 @@ impl HubDriver {
         // Only one at a time: what is prepared here must fit the hub that it is given to.
         let turn = self.reconfiguring.lock();
         let new = self.lock().hub.prepare(settings, servers);
-        let new = away_from_io(|| new.run());
+        let new = run_in_background(|| new.run());
         self.with_state(|state| {
             state.routes = routes;
             state.hub.reconfigure(new, Instant::now());
@@ -302,7 +302,7 @@ impl HubDriver {
     /// Makes large answers ready. The server that they come from waits, so its messages stay in order.
     fn render(&self, renderings: Vec<AnswerRendering>) {
         for rendering in renderings {
-            let rendered = away_from_io(|| rendering.run());
+            let rendered = run_in_background(|| rendering.run());
             self.with_hub(|hub| hub.answer_rendered(rendered, Instant::now()));
         }
     }
@@ -452,14 +452,6 @@ impl DriverState {
     }
 }
 
-/// Does something that takes milliseconds, on a runtime of several threads without keeping its other tasks waiting.
-fn away_from_io<T>(work: impl FnOnce() -> T) -> T {
-    match Handle::current().runtime_flavor() {
-        RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
-        _ => work(),
-    }
-}
-
 /// Removes results whose time is over.
 async fn remove_expired(store: Weak<SpillStore>) {
     loop {
@@ -509,17 +501,20 @@ struct LinkWriter {
 }
 
 /// Lets the hub handle each message, with its number in the record. There is nothing to wait for.
+///
+/// A message is dropped when it was handled: what is made of a large one frees it before its client asks for the next.
 fn hand_over(
     driver: &Weak<HubDriver>,
     frames: &mut Vec<OutgoingFrame>,
-    handle: impl Fn(&mut Hub, &Message, Option<u64>),
+    handle: impl Fn(&mut Hub, Message, Option<u64>),
 ) -> BoxFuture<'static, Result<(), LinkEnd>> {
     let Some(driver) = driver.upgrade() else {
         return Box::pin(std::future::ready(Err(LinkEnd::Closed)));
     };
     for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
-        if let Body::Whole(message) = &frame.body {
-            driver.with_hub(|hub| handle(hub, message, frame.sequence));
+        let sequence = frame.sequence;
+        if let Body::Whole(message) = frame.body {
+            driver.with_hub(|hub| handle(hub, message, sequence));
         }
     }
     Box::pin(std::future::ready(Ok(())))
@@ -531,7 +526,7 @@ impl FrameWriter for ClientWriter {
         frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         hand_over(&self.driver, frames, |hub, message, sequence| {
-            hub.client_message(self.client, message, sequence, Instant::now());
+            hub.client_message(self.client, &message, sequence, Instant::now());
         })
     }
 
@@ -563,7 +558,7 @@ impl FrameWriter for LinkWriter {
                 let written = WrittenUpTo(self.tracker.highest_read());
                 hub.link_written(self.link, written);
             }
-            hub.link_message(self.link, message, Instant::now());
+            hub.link_message(self.link, &message, Instant::now());
         })
     }
 
