@@ -17,6 +17,7 @@ use mcp_proxy_core::{
 use mcp_proxy_spill::{SpillOwner, SpillStore};
 use mcp_proxy_wire::{Body, ErrorCode, Frame, Message, Origin, Side, StreamId};
 use rustc_hash::FxHashMap;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 
 use crate::catalog::{ServerIndex, ServerListing};
@@ -175,8 +176,7 @@ impl HubDriver {
         let ended = conversations.wait_for(|count| *count == 0);
         let _ = tokio::time::timeout(deadline, ended).await;
         if let Some(store) = &self.spill_store {
-            let store = Arc::clone(store);
-            let _ = tokio::task::spawn_blocking(move || store.close()).await;
+            away_from_io(|| store.close());
         }
     }
 
@@ -201,7 +201,7 @@ impl HubDriver {
         // Only one at a time: what is prepared here must fit the hub that it is given to.
         let turn = self.reconfiguring.lock();
         let new = self.lock().hub.prepare(settings, servers);
-        let new = run_in_background(|| new.run());
+        let new = away_from_io(|| new.run());
         self.with_state(|state| {
             state.routes = routes;
             state.hub.reconfigure(new, Instant::now());
@@ -299,10 +299,13 @@ impl HubDriver {
         }
     }
 
-    /// Makes large answers ready. The server that they come from waits, so its messages stay in order.
+    /// Makes answers ready that are large or go to files. The server that they come from waits, so its messages stay in order.
     fn render(&self, renderings: Vec<AnswerRendering>) {
         for rendering in renderings {
-            let rendered = run_in_background(|| rendering.run());
+            let rendered = match rendering.is_large() {
+                true => run_in_background(|| rendering.run()),
+                false => away_from_io(|| rendering.run()),
+            };
             self.with_hub(|hub| hub.answer_rendered(rendered, Instant::now()));
         }
     }
@@ -449,6 +452,14 @@ impl DriverState {
         if full {
             self.clients.remove(&client);
         }
+    }
+}
+
+/// Does something that takes milliseconds, on a runtime of several threads without keeping its other tasks waiting.
+fn away_from_io<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::current().runtime_flavor() {
+        RuntimeFlavor::MultiThread => tokio::task::block_in_place(work),
+        _ => work(),
     }
 }
 
