@@ -7,6 +7,7 @@
 
 #![warn(unreachable_pub)]
 
+mod background;
 mod carry;
 mod connection;
 mod connections;
@@ -27,6 +28,7 @@ pub mod replay;
 pub mod rules;
 mod step;
 
+pub use background::run_in_background;
 pub use carry::{CarryEnd, CarryOptions, carry};
 pub use connection::{ClientStreams, Connection, NewConnection};
 pub use connections::ConnectionRegistry;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use mcp_proxy_core::{
     BoxFuture, Caller, CarryEnd, CarryOptions, Dial, FrameWriter, Link, LinkEnd, NewConnection,
-    OutgoingFrame, Peer, ProxyRun, QueueReader, carry,
+    OutgoingFrame, Peer, ProxyRun, QueueReader, carry, run_in_background,
 };
 use mcp_proxy_spill::{SpillOwner, SpillStore};
 use mcp_proxy_wire::{Body, ErrorCode, Frame, Message, Origin, Side, StreamId};
@@ -299,10 +299,13 @@ impl HubDriver {
         }
     }
 
-    /// Makes large answers ready. The server that they come from waits, so its messages stay in order.
+    /// Makes answers ready that are large or go to files. The server that they come from waits, so its messages stay in order.
     fn render(&self, renderings: Vec<AnswerRendering>) {
         for rendering in renderings {
-            let rendered = away_from_io(|| rendering.run());
+            let rendered = match rendering.is_large() {
+                true => run_in_background(|| rendering.run()),
+                false => away_from_io(|| rendering.run()),
+            };
             self.with_hub(|hub| hub.answer_rendered(rendered, Instant::now()));
         }
     }
@@ -509,17 +512,20 @@ struct LinkWriter {
 }
 
 /// Lets the hub handle each message, with its number in the record. There is nothing to wait for.
+///
+/// A message is dropped when it was handled: what is made of a large one frees it before its client asks for the next.
 fn hand_over(
     driver: &Weak<HubDriver>,
     frames: &mut Vec<OutgoingFrame>,
-    handle: impl Fn(&mut Hub, &Message, Option<u64>),
+    handle: impl Fn(&mut Hub, Message, Option<u64>),
 ) -> BoxFuture<'static, Result<(), LinkEnd>> {
     let Some(driver) = driver.upgrade() else {
         return Box::pin(std::future::ready(Err(LinkEnd::Closed)));
     };
     for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
-        if let Body::Whole(message) = &frame.body {
-            driver.with_hub(|hub| handle(hub, message, frame.sequence));
+        let sequence = frame.sequence;
+        if let Body::Whole(message) = frame.body {
+            driver.with_hub(|hub| handle(hub, message, sequence));
         }
     }
     Box::pin(std::future::ready(Ok(())))
@@ -531,7 +537,7 @@ impl FrameWriter for ClientWriter {
         frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         hand_over(&self.driver, frames, |hub, message, sequence| {
-            hub.client_message(self.client, message, sequence, Instant::now());
+            hub.client_message(self.client, &message, sequence, Instant::now());
         })
     }
 
@@ -563,7 +569,7 @@ impl FrameWriter for LinkWriter {
                 let written = WrittenUpTo(self.tracker.highest_read());
                 hub.link_written(self.link, written);
             }
-            hub.link_message(self.link, message, Instant::now());
+            hub.link_message(self.link, &message, Instant::now());
         })
     }
 

@@ -4,7 +4,9 @@
 //! newline) and because all lines that one read delivers travel together to one write.
 
 use bytes::{Bytes, BytesMut};
-use mcp_proxy_core::{BoxFuture, FrameReader, FrameWriter, LinkEnd, OutgoingFrame};
+use mcp_proxy_core::{
+    BoxFuture, FrameReader, FrameWriter, LinkEnd, OutgoingFrame, run_in_background,
+};
 use mcp_proxy_wire::{
     Body, Chunk, ErrorCode, Frame, Kind, Limits, LineEnd, LineSplitter, LineUnit, Message, Origin,
     Side, StreamId, TransportEnvelope, error_response, read_partial_head,
@@ -14,6 +16,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 const READ_MIN: usize = 16 * 1024;
 const READ_START: usize = 64 * 1024;
 const READ_MAX: usize = 1024 * 1024;
+/// A longer line takes about a millisecond or more to parse.
+const LARGE: usize = 2 * 1024 * 1024;
 
 /// Reads lines as frames.
 pub struct LineReader<R> {
@@ -94,7 +98,7 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
             let body = match unit {
                 LineUnit::Line { wire, message } => {
                     envelope = TransportEnvelope::Line(line_end(&wire[message.len()..]));
-                    Body::Whole(Message::parse(message))
+                    Body::Whole(parse(message))
                 }
                 LineUnit::More(_) if self.skipping => continue,
                 LineUnit::Close(_) if self.skipping => {
@@ -167,6 +171,13 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
                 into.extend(answer.map(own));
             }
         }
+    }
+}
+
+fn parse(line: Bytes) -> Message {
+    match line.len() > LARGE {
+        true => run_in_background(|| Message::parse(line)),
+        false => Message::parse(line),
     }
 }
 
