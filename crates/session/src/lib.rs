@@ -36,6 +36,7 @@ mod recorder;
 pub mod redact;
 mod repair;
 mod search_pattern;
+mod session_parts;
 mod session_record;
 pub mod store;
 #[cfg(feature = "testing")]
@@ -74,6 +75,7 @@ pub use recorder::{
 };
 pub use redact::{RedactedMessage, Redaction, RedactionFacts, RedactionRules};
 pub use repair::{TornTail, repair};
+pub use session_parts::SessionParts;
 pub use session_record::{RecordedLine, RecordedLines, SessionEnd, SessionRecord};
 pub use timestamp::{parse as time_from_text, to_text as time_text};
 

@@ -234,7 +234,7 @@ fn opening(found: &ReplaySource, message: &Message) -> Result<Vec<Message>, Faul
     let needed = needed_handshake_messages(message);
     if needed > 0 && found.opening.is_empty() && found.cut {
         let text = format!(
-            "the handshake of connection c{} is not kept any more (--no-record)",
+            "the handshake of connection c{} is not kept any more",
             found.message.connection
         );
         return Err(Fault::new(Fault::NOT_KEPT, text));
@@ -264,16 +264,18 @@ fn bytes_of(recorded: &ProxyMessage) -> Result<Message, Fault> {
 
 async fn find(control: &Arc<ProxyControl>, sequence: u64) -> Result<ReplaySource, Fault> {
     if control.summary.record.is_some() {
-        return rows::in_record(control, move |session| {
+        // The handshake may be in the first part.
+        return rows::in_record(control, 1, move |session| {
             let index = session.find(sequence).ok_or_else(|| unknown(sequence))?;
             let message = session.message(index).map_err(rows::failed)?;
             let mut opening = Handshake::default();
-            for (index, row) in session.rows().iter().enumerate() {
+            for index in 0..session.len() {
+                let Some(row) = session.row(index) else { break };
                 let of_client = row.direction() == Direction::ClientToServer;
                 if row.connection() != message.connection || !of_client || !row.is_from_peer() {
                     continue;
                 }
-                let method = session.method(row);
+                let method = session.method(index);
                 if begins_another(method, row.sequence(), sequence) {
                     break;
                 }
@@ -285,7 +287,7 @@ async fn find(control: &Arc<ProxyControl>, sequence: u64) -> Result<ReplaySource
             Ok(ReplaySource {
                 message,
                 opening: opening.collect::<Result<_, _>>()?,
-                cut: false,
+                cut: session.first_number() > 1,
                 redaction: session.redaction().cloned(),
             })
         })
@@ -367,7 +369,7 @@ async fn outcome_json(
 
 async fn find_one(control: &Arc<ProxyControl>, sequence: u64) -> Result<ProxyMessage, Fault> {
     if control.summary.record.is_some() {
-        return rows::in_record(control, move |session| {
+        return rows::in_record(control, sequence, move |session| {
             let index = session.find(sequence).ok_or_else(|| unknown(sequence))?;
             session.message(index).map_err(rows::failed)
         })

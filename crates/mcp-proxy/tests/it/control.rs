@@ -50,6 +50,35 @@ fn a_stdio_run_is_listed_asked_and_gone_at_its_end() {
 }
 
 #[test]
+fn messages_of_all_parts_of_a_record_can_be_had_and_replayed() {
+    let house = TestHome::new();
+    let mut run = house.demo(&["--max-record-size", "2K"]);
+    run.round(INITIALIZE);
+    run.say(INITIALIZED);
+    run.round(PING);
+    // A viewer that stays has the record open.
+    let rows = |words: &[&str]| house.ctl(&[&["get", "raw=true"], words].concat());
+    assert_eq!(rows(&[])["upto"], 5);
+    for _ in 0..20 {
+        run.round(PING);
+    }
+    let got = rows(&["limit=1000"]);
+    let numbers = got["rows"].as_array().unwrap().iter();
+    let numbers: Vec<u64> = numbers
+        .map(|row| row["sequence"].as_u64().unwrap())
+        .collect();
+    assert_eq!(numbers, (1..=45).collect::<Vec<u64>>());
+    assert_eq!((&got["first"], &got["upto"]), (&json!(1), &json!(45)));
+    assert_eq!(rows(&["from=2", "limit=1"])["rows"][0]["sequence"], 2);
+    let last = rows(&["last=1"]);
+    assert_eq!(last["rows"][0]["raw"]["id"], 7);
+    // The handshake is in the first part.
+    let replayed = house.ctl(&["replay", "sequence=44"]);
+    assert_eq!(replayed["raw"]["result"], json!({}));
+    assert_eq!(run.end(), Some(0));
+}
+
+#[test]
 fn the_id_of_a_run_names_its_record() {
     let house = TestHome::new();
     let mut run = house.demo(&[]);
