@@ -12,6 +12,9 @@ use mcp_proxy_wire::Kind;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// How far apart the two messages of an HTTP exchange are looked for.
+const NEIGHBOURS: usize = 1_000;
+
 /// The record of a session, from one of its parts to the last.
 #[derive(Debug)]
 pub struct SessionParts {
@@ -201,6 +204,30 @@ impl SessionParts {
         }
     }
 
+    /// The other message of the HTTP exchange that carried a row: of a response the request, and the other way round. A
+    /// response that is not JSON-RPC names no request. Neighbours are looked at, not the whole record.
+    pub fn exchange_peer(&self, row: usize) -> Option<usize> {
+        let message = self.message(row).ok()?;
+        let http = message.http.as_ref().filter(|_| message.exchange != 0)?;
+        let is_peer = |other: &usize| {
+            let known = self.row(*other);
+            let is_candidate = known.is_some_and(|known| {
+                known.connection() == message.connection && known.direction() != message.direction
+            });
+            let other = self.message(*other).ok().filter(|_| is_candidate);
+            other.is_some_and(|other| {
+                other.exchange == message.exchange
+                    && other
+                        .http
+                        .is_some_and(|other| other.status.is_some() != http.status.is_some())
+            })
+        };
+        match http.status {
+            Some(_) => (row.saturating_sub(NEIGHBOURS)..row).rev().find(is_peer),
+            None => (row + 1..self.len().min(row + NEIGHBOURS)).find(is_peer),
+        }
+    }
+
     /// Whether another part says something about this row, so that its own does not tell everything.
     pub fn has_outside_facts(&self, row: usize) -> bool {
         let Some((record, inside)) = self.part_of(row) else {
@@ -247,7 +274,8 @@ impl SessionParts {
             let number = record.part().number;
             let before = self.parts.iter().rev().map(|part| &part.record);
             let mut before = before.filter(|record| record.part().number < number);
-            before.find_map(|record| record.event_stream_head(record.len().checked_sub(1)?, message))
+            before
+                .find_map(|record| record.event_stream_head(record.len().checked_sub(1)?, message))
         };
         let head = record.event_stream_head(inside, message);
         head.or_else(earlier)

@@ -168,8 +168,8 @@ impl SessionEventReader {
 impl PartEventReader {
     /// `first` is the number of the part's first row.
     pub(super) fn open(path: &Path, first: usize) -> Result<PartEventReader, String> {
-        let file = File::open(path)
-            .map_err(|error| format!("cannot open {}: {error}", path.display()))?;
+        let file =
+            File::open(path).map_err(|error| format!("cannot open {}: {error}", path.display()))?;
         Ok(PartEventReader {
             file,
             buffer: Vec::new(),
@@ -177,7 +177,6 @@ impl PartEventReader {
             first,
         })
     }
-
 
     fn newest(&mut self, session: &SessionRecord) -> io::Result<EarlierEvents> {
         let mut newest = Vec::new();
@@ -218,10 +217,7 @@ impl PartEventReader {
         })
     }
 
-    fn older_marks(
-        &mut self,
-        session: &SessionRecord,
-    ) -> io::Result<Vec<(u64, MarkOperation)>> {
+    fn older_marks(&mut self, session: &SessionRecord) -> io::Result<Vec<(u64, MarkOperation)>> {
         let mut marks = Vec::new();
         // If it cannot be read now, it will not be read later.
         let Some(mut older) = self.older.take() else {
@@ -307,12 +303,7 @@ impl AppendedEvents {
         self.changed.append(&mut later.changed);
     }
 
-    fn take(
-        &mut self,
-        session: &SessionParts,
-        record: &RecordedLine,
-        event: Option<SessionEvent>,
-    ) {
+    fn take(&mut self, session: &SessionParts, record: &RecordedLine, event: Option<SessionEvent>) {
         let about_message = match record.kind() {
             "act" => true,
             "io" => record.member::<String>("kind").as_deref() == Some("undelivered"),

@@ -96,6 +96,16 @@ impl RowSource {
         }
     }
 
+    /// The other message of its HTTP exchange, where neither answers the other.
+    pub(super) fn exchange_peer(&self, sequence: u64) -> Option<u64> {
+        match self {
+            RowSource::Record(session) => {
+                self.sequence(session.exchange_peer(session.find(sequence)?)?)
+            }
+            RowSource::Fetched(_) => None,
+        }
+    }
+
     /// The row of the request that a message answers, or of the answer to it.
     pub(super) fn peer_row(&self, row: usize) -> Option<usize> {
         match self {
