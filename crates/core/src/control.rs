@@ -10,6 +10,7 @@
 mod decisions;
 mod holds;
 mod notifications;
+mod redacted_replay;
 mod replay_request;
 mod request_handler;
 mod rows;

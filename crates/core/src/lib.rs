@@ -26,6 +26,7 @@ mod proxy_run;
 pub mod replay;
 pub mod rules;
 mod step;
+mod unredacted_messages;
 
 pub use carry::{CarryEnd, CarryOptions, carry};
 pub use connection::{ClientStreams, Connection, NewConnection};

@@ -260,7 +260,10 @@ fn parts_are_one_list_of_rows() {
         assert!(numbers.eq(1..=answer));
         assert_eq!(parts.at_or_after(5), 4);
         assert_eq!(parts.find(answer), Some(answer as usize - 1));
-        assert_eq!((parts.find(answer + 1), parts.part_of(99).is_none()), (None, true));
+        assert_eq!(
+            (parts.find(answer + 1), parts.part_of(99).is_none()),
+            (None, true)
+        );
         // What the last file says about messages of the first.
         let answer = parts.find(answer).unwrap();
         assert_eq!((parts.peer(0), parts.peer(answer)), (Some(answer), Some(0)));
