@@ -424,13 +424,9 @@ impl Correlator {
     /// Forgets the oldest requests. Many at once, because all are looked at: while messages are held, every new request may be
     /// one too many.
     fn forget_oldest(&mut self) {
-        let all = |open: &OpenRequests| {
-            let more = open.more.iter().map(|asked| asked.sequence);
-            std::iter::once(open.first.sequence)
-                .chain(more)
-                .collect::<Vec<_>>()
-        };
-        let mut sequences: Vec<u64> = self.open.values().flat_map(all).collect();
+        let open = self.open.values();
+        let open = open.flat_map(|open| std::iter::once(&open.first).chain(&open.more));
+        let mut sequences: Vec<u64> = open.map(|asked| asked.sequence).collect();
         let (_, last, _) = sequences.select_nth_unstable(FORGOTTEN_AT_ONCE - 1);
         let last = *last;
         self.open.retain(|_, open| {
