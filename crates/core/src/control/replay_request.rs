@@ -11,7 +11,9 @@ use bytes::Bytes;
 use mcp_proxy_control::{
     ConnectionNumber, Fault, ReplayRequest, ReplayResult, ReplaySession, with_member,
 };
-use mcp_proxy_session::{ProxyMessage, Redaction, RedactionFacts, ReplayOrigin, raw_member};
+use mcp_proxy_session::{
+    ProxyMessage, Redaction, RedactionFacts, ReplayOrigin, SessionParts, raw_member,
+};
 use mcp_proxy_wire::{Direction, ErrorCode, ExchangeId, Kind, Message, error_response};
 
 use super::request_handler::to_json;
@@ -268,34 +270,13 @@ pub(super) fn bytes_of(recorded: &ProxyMessage) -> Result<Message, Fault> {
 
 async fn find(control: &Arc<ProxyControl>, sequence: u64) -> Result<ReplaySource, Fault> {
     if control.summary.record.is_some() {
-        // The handshake may be in the first part.
-        return rows::in_record(control, 1, move |session| {
-            let index = session.find(sequence).ok_or_else(|| unknown(sequence))?;
-            let message = session.message(index).map_err(rows::failed)?;
-            let mut opening = Handshake::default();
-            for index in 0..session.len() {
-                let Some(row) = session.row(index) else { break };
-                let of_client = row.direction() == Direction::ClientToServer;
-                if row.connection() != message.connection || !of_client || !row.is_from_peer() {
-                    continue;
-                }
-                let method = session.method(index);
-                if begins_another(method, row.sequence(), sequence) {
-                    break;
-                }
-                opening.observe(method, || index);
-            }
-            let opening = opening
-                .all()
-                .map(|index| session.message(index).map_err(rows::failed));
-            Ok(ReplaySource {
-                message,
-                opening: opening.collect::<Result<_, _>>()?,
-                cut: session.first_number() > 1,
-                redaction: session.redaction().cloned(),
-            })
-        })
-        .await;
+        let source = move |session: &SessionParts| source_in(session, sequence);
+        let found = rows::in_record(control, sequence, source).await?;
+        // Earlier parts are read only if the handshake is there.
+        if !(found.cut && found.opening.is_empty()) {
+            return Ok(found);
+        }
+        return rows::in_record(control, 1, source).await;
     }
     let run = &control.run;
     let told = |sequence| {
@@ -332,6 +313,34 @@ async fn find(control: &Arc<ProxyControl>, sequence: u64) -> Result<ReplaySource
         opening: opening.collect::<Result<_, _>>()?,
         cut: first > 1,
         redaction,
+    })
+}
+
+/// The same in a record.
+fn source_in(session: &SessionParts, sequence: u64) -> Result<ReplaySource, Fault> {
+    let index = session.find(sequence).ok_or_else(|| unknown(sequence))?;
+    let message = session.message(index).map_err(rows::failed)?;
+    let mut opening = Handshake::default();
+    for index in 0..session.len() {
+        let Some(row) = session.row(index) else { break };
+        let of_client = row.direction() == Direction::ClientToServer;
+        if row.connection() != message.connection || !of_client || !row.is_from_peer() {
+            continue;
+        }
+        let method = session.method(index);
+        if begins_another(method, row.sequence(), sequence) {
+            break;
+        }
+        opening.observe(method, || index);
+    }
+    let opening = opening
+        .all()
+        .map(|index| session.message(index).map_err(rows::failed));
+    Ok(ReplaySource {
+        message,
+        opening: opening.collect::<Result<_, _>>()?,
+        cut: session.first_number() > 1,
+        redaction: session.redaction().cloned(),
     })
 }
 
