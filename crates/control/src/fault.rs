@@ -42,6 +42,11 @@ impl Fault {
         }
     }
 
+    /// The word for its cause.
+    pub fn reason(&self) -> Option<&str> {
+        self.data.as_ref()?.get("reason")?.as_str()
+    }
+
     /// A refusal without details.
     pub fn new(code: i64, text: impl Into<String>) -> Fault {
         Fault {

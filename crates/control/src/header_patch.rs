@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// What becomes of each header that is named; all others stay. On the wire it is an object: a string or a list of strings
 /// sets a header, `null` removes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "BTreeMap<String, Value>")]
 pub struct HeaderPatch(pub BTreeMap<String, HeaderChange>);
 
 /// What becomes of one header.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum HeaderChange {
     /// It has this value.
@@ -45,6 +46,32 @@ impl HeaderPatch {
             (name.clone(), change)
         });
         HeaderPatch(removed.chain(changed).collect())
+    }
+}
+
+impl TryFrom<BTreeMap<String, Value>> for HeaderPatch {
+    type Error = String;
+
+    fn try_from(members: BTreeMap<String, Value>) -> Result<HeaderPatch, String> {
+        let changes = members.into_iter().map(|(name, value)| {
+            let wrong = format!(
+                "headers: `{name}` must be a string, a list of strings, or null to remove it, not {value}"
+            );
+            let change = match value {
+                Value::String(value) => HeaderChange::Value(value),
+                Value::Null => HeaderChange::Removed,
+                Value::Array(values) => {
+                    let texts = values.into_iter().map(|value| match value {
+                        Value::String(value) => Ok(value),
+                        _ => Err(wrong.clone()),
+                    });
+                    HeaderChange::Values(texts.collect::<Result<_, _>>()?)
+                }
+                _ => return Err(wrong),
+            };
+            Ok((name, change))
+        });
+        changes.collect::<Result<_, _>>().map(HeaderPatch)
     }
 }
 
@@ -86,5 +113,15 @@ mod tests {
         assert_eq!(serde_json::to_string(&patch).unwrap(), json);
         assert_eq!(serde_json::from_str::<HeaderPatch>(json).unwrap(), patch);
         assert!(HeaderPatch::between(&shown, &shown).is_empty());
+    }
+
+    #[test]
+    fn a_value_that_is_not_text_is_named() {
+        for json in [r#"{"x-a":5}"#, r#"{"x-a":["1",{}]}"#] {
+            let error = serde_json::from_str::<HeaderPatch>(json).unwrap_err();
+            let error = error.to_string();
+            assert!(error.contains("`x-a`"), "{error}");
+            assert!(!error.contains("HeaderChange"), "{error}");
+        }
     }
 }

@@ -6,7 +6,7 @@
 mod pump;
 
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::connection::Connection;
 use crate::link::{Link, LinkEnd, LinkFailure};
 use crate::replay::OpenInjectionQueue;
-use pump::{Pump, PumpEnd, SettleSignal, SharedWriter};
+use pump::{Pump, PumpEnd, SettleSignal, SharedWriter, drop_holds_without_client};
 
 /// Deadlines of one conversation.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +120,7 @@ pub async fn carry(
         }
         Some((Side::Client, PumpEnd::Read(LinkEnd::Closed))) => {
             let settled = tokio::select! {
-                ended = until_settled(connection, down_run, &settle, &to_server, options) => Some(ended),
+                ended = until_settled(connection, down_run, &settle, (&to_server, &to_client), options) => Some(ended),
                 () = &mut stop => None,
             };
             match settled {
@@ -180,15 +180,26 @@ async fn until_settled(
     connection: &Arc<Connection>,
     mut down_run: Pin<Box<impl Future<Output = PumpEnd>>>,
     settle: &SettleSignal,
-    to_server: &SharedWriter,
+    (to_server, to_client): (&SharedWriter, &SharedWriter),
     options: CarryOptions,
 ) -> Result<PumpEnd, Duration> {
     to_server.lock().await.close().await;
     settle.request();
     // An answer that somebody holds comes later.
     let limit = options.drain_open + connection.run.longest_hold();
+    let mut holds_dropped = pin!(drop_holds_without_client(connection, to_client));
+    let mut is_client_there = true;
     loop {
-        match timeout(limit, &mut down_run).await {
+        let ended = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    end = &mut down_run => return end,
+                    () = &mut holds_dropped, if is_client_there => is_client_there = false,
+                }
+            }
+        };
+        match timeout(limit, ended).await {
             Ok(end) => return Ok(end),
             // Somebody is still editing: the time of that hold stands still.
             Err(_) if connection.run.intercept().is_editing(connection) => {}

@@ -21,7 +21,7 @@ use crate::message_pipeline::MessagePipeline;
 use crate::multiplexer::{Recipient, RequestMultiplexer};
 use crate::peer::Peer;
 use crate::proxy_run::ProxyRun;
-use crate::replay::{DELIVERY, Handshake, ReplayWaiters, needed_handshake_messages};
+use crate::replay::{DELIVERY, Handshake, ReplayOrder, ReplayWaiters, needed_handshake_messages};
 
 /// A connection: its number in the record, its two peers, its open requests.
 pub struct Connection {
@@ -183,6 +183,28 @@ impl Connection {
             by: "proxy".to_owned(),
             why: why.to_owned(),
             delay: None,
+            replay_of: None,
+            original_raw: None,
+            raw: None,
+        });
+    }
+
+    /// Notes which message a replay sends again.
+    pub(crate) fn record_replay(&self, sequence: u64, order: &ReplayOrder) {
+        let original = order.origin.sequence;
+        let why = match order.origin.is_edited {
+            true => format!("of #{original}, edited"),
+            false => format!("of #{original}"),
+        };
+        self.record_verdict(NewVerdict {
+            time: self.run.wall(self.run.now()),
+            sequence: Some(sequence),
+            message: None,
+            kind: "replay",
+            by: order.by.clone(),
+            why,
+            delay: None,
+            replay_of: Some(order.origin),
             original_raw: None,
             raw: None,
         });

@@ -10,6 +10,7 @@
 mod decisions;
 mod holds;
 mod notifications;
+mod redacted_replay;
 mod replay_request;
 mod request_handler;
 mod rows;
@@ -22,7 +23,7 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use mcp_proxy_control::ServerRow;
-use mcp_proxy_session::{Redaction, SessionRecord};
+use mcp_proxy_session::{Redaction, SessionParts};
 use mcp_proxy_wire::Transport;
 use tokio::sync::{Semaphore, watch};
 
@@ -151,7 +152,7 @@ pub struct ProxyControl {
     /// Viewers since the run began.
     attached: AtomicU64,
     /// The record as readers see it: opened by the first who asks, dropped with the last viewer.
-    record: Mutex<Option<SessionRecord>>,
+    record: Mutex<Option<SessionParts>>,
     /// Who asked for the end.
     ended_by: watch::Sender<Option<String>>,
 }

@@ -16,6 +16,8 @@ use rustc_hash::FxHashMap;
 
 /// Open requests a connection may have before the oldest is forgotten.
 const OPEN_MAX: usize = 16_384;
+/// How many of the oldest are forgotten when there are more.
+const FORGOTTEN_AT_ONCE: usize = 1_024;
 /// Requests that are over and still remembered, for late and duplicate answers.
 const OVER_MAX: usize = 64;
 
@@ -126,7 +128,7 @@ pub struct Correlator {
 /// The open requests under one key, oldest first; nearly always one.
 struct OpenRequests {
     first: TrackedRequest,
-    more: Vec<TrackedRequest>,
+    more: VecDeque<TrackedRequest>,
 }
 
 /// Where and when a message was seen.
@@ -193,11 +195,11 @@ impl Correlator {
 
     fn insert(&mut self, direction: Direction, asked: TrackedRequest) {
         match self.open.entry((direction, asked.id.key())) {
-            Entry::Occupied(mut open) => open.get_mut().more.push(asked),
+            Entry::Occupied(mut open) => open.get_mut().more.push_back(asked),
             Entry::Vacant(place) => {
                 place.insert(OpenRequests {
                     first: asked,
-                    more: Vec::new(),
+                    more: VecDeque::new(),
                 });
             }
         }
@@ -403,11 +405,13 @@ impl Correlator {
         if open.more.is_empty() {
             return self.open.remove(key).map(|open| open.first);
         }
-        let place = open.more.iter().position(|asked| asked.stream == stream);
-        Some(match place {
-            Some(place) if open.first.stream != stream => open.more.remove(place),
-            _ => std::mem::replace(&mut open.first, open.more.remove(0)),
-        })
+        if open.first.stream != stream
+            && let Some(place) = open.more.iter().position(|asked| asked.stream == stream)
+        {
+            return open.more.remove(place);
+        }
+        let next = open.more.pop_front()?;
+        Some(std::mem::replace(&mut open.first, next))
     }
 
     fn remember(&mut self, key: RequestKey, asked: TrackedRequest, over: RequestEnd) {
@@ -417,11 +421,24 @@ impl Correlator {
         self.finished.push_back((key, asked, over));
     }
 
-    /// Rare enough to look at them all.
+    /// Forgets the oldest requests. Many at once, because all are looked at: while messages are held, every new request may be
+    /// one too many.
     fn forget_oldest(&mut self) {
-        let oldest = self.open.iter().min_by_key(|(_, open)| open.first.sequence);
-        if let Some(key) = oldest.map(|(key, _)| key.clone()) {
-            self.take(&key, StreamId::Only);
-        }
+        let open = self.open.values();
+        let open = open.flat_map(|open| std::iter::once(&open.first).chain(&open.more));
+        let mut sequences: Vec<u64> = open.map(|asked| asked.sequence).collect();
+        let (_, last, _) = sequences.select_nth_unstable(FORGOTTEN_AT_ONCE - 1);
+        let last = *last;
+        self.open.retain(|_, open| {
+            // Oldest first.
+            while open.first.sequence <= last {
+                match open.more.pop_front() {
+                    Some(next) => open.first = next,
+                    None => return false,
+                }
+            }
+            true
+        });
+        self.count = self.open.values().map(|open| 1 + open.more.len()).sum();
     }
 }

@@ -27,6 +27,7 @@ mod proxy_run;
 pub mod replay;
 pub mod rules;
 mod step;
+mod unredacted_messages;
 
 pub use background::run_in_background;
 pub use carry::{CarryEnd, CarryOptions, carry};

@@ -99,6 +99,11 @@ pub trait FrameWriter: Send {
     fn unread(&self) -> Option<u64> {
         None
     }
+
+    /// Whether it is certain that nobody will read what is written.
+    fn is_peer_gone(&self) -> bool {
+        false
+    }
 }
 
 /// Both halves of one side's conversation.

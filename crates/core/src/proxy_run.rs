@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime};
 
+use bytes::Bytes;
 use mcp_proxy_session::{
     DiskSync, MessageId, RecentMessages, RecordEvent, RecordSink, Recorder, new_salt,
 };
@@ -20,6 +21,7 @@ use crate::link::LinkEnd;
 use crate::peer::Peer;
 use crate::replay::{InjectionQueues, MessageInjector};
 use crate::rules::LiveRules;
+use crate::unredacted_messages::UnredactedMessages;
 
 /// Gets what the user must see: what happens to the record or to a session.
 pub(crate) type WarnCallback = Arc<dyn Fn(&str) + Send + Sync>;
@@ -70,6 +72,8 @@ pub(crate) struct RecordWriter {
     sequence: u64,
     salt: u64,
     pub(crate) recorder: Option<RecordSink>,
+    /// What the record does not show of the newest messages.
+    pub(crate) unredacted: UnredactedMessages,
     /// The number of the newest message whose line a reader of the record finds.
     written: u64,
     /// How often the record was written; lines that were pending before a write are in it.
@@ -136,6 +140,7 @@ impl ProxyRun {
                 sequence: 0,
                 salt: new_salt(),
                 recorder: options.recorder.map(RecordSink::from),
+                unredacted: UnredactedMessages::default(),
                 written: 0,
                 flushes: 0,
                 failed_flush: None,
@@ -279,6 +284,11 @@ impl ProxyRun {
                 version: record_writer.sequence,
             },
         }
+    }
+
+    /// A message to the server as it was sent, if the record hides something of it and it is still known.
+    pub(crate) fn unredacted(&self, sequence: u64) -> Option<Bytes> {
+        self.lock_record_writer().unredacted.get(sequence)
     }
 
     /// Looks at the messages kept in memory. `None`: there is a record, or nothing is kept.

@@ -34,7 +34,7 @@ pub use response_reader::ReplayResponseReader;
 pub use schedule::ReplaySchedule;
 pub(crate) use single_replay::error_text;
 pub use single_replay::{
-    ReplayError, ReplayReceipt, ReplayedAnswer, SingleReplay, replay_on_new_session,
+    ReplayError, ReplayOrder, ReplayReceipt, ReplayedAnswer, SingleReplay, replay_on_new_session,
 };
 pub use waiters::ReplayAnswerFilter;
 pub(crate) use waiters::ReplayWaiters;

@@ -28,7 +28,7 @@ use pattern::Pattern;
 use words::Words;
 
 pub use error::FilterError;
-pub use facts::{EnvelopeFacts, MessageFacts, MessageFlags, RequestFacts};
+pub use facts::{EnvelopeFacts, MessageFacts, MessageFlags, RequestFacts, is_http_error};
 pub use view::{FIELDS, FilterField};
 
 /// Which messages are wanted.

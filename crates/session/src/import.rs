@@ -100,6 +100,9 @@ fn import_as(
         let _ = std::fs::remove_dir_all(crate::side_folder(path));
         return Err(error);
     }
+    for note in head.user_notes() {
+        note.write(&mut writer.recorder, header.started_at);
+    }
     if let Some(ended_at) = head.ended_at.as_deref().and_then(timestamp::parse) {
         writer.recorder.end(ended_at, "as imported")?;
     }
@@ -289,6 +292,7 @@ fn put_change(
         by: "import".to_owned(),
         why: "the document says that it was modified".to_owned(),
         delay: None,
+        replay_of: None,
         original_raw: None,
         raw,
     });

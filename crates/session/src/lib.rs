@@ -36,6 +36,7 @@ mod recorder;
 pub mod redact;
 mod repair;
 mod search_pattern;
+mod session_parts;
 mod session_record;
 pub mod store;
 #[cfg(feature = "testing")]
@@ -66,6 +67,7 @@ pub use peer::{CallerInfo, ConnectionInfo, PeerInfo, UNNAMED_SERVER};
 pub use query::{JqAnswer, JqQuery};
 pub use record_input::{
     AnsweredRequest, MarkOperation, NewBatchPart, NewBody, NewMessage, NewVerdict, RecordEvent,
+    ReplayOrigin,
 };
 pub use record_location::{RecordLocation, numbered_record};
 pub use recorder::{
@@ -74,7 +76,8 @@ pub use recorder::{
 };
 pub use redact::{RedactedMessage, Redaction, RedactionFacts, RedactionRules};
 pub use repair::{TornTail, repair};
-pub use session_record::{RecordedLine, RecordedLines, SessionEnd, SessionRecord};
+pub use session_parts::SessionParts;
+pub use session_record::{RecordedLine, RecordedLines, SessionEnd, SessionNote, SessionRecord};
 pub use timestamp::{parse as time_from_text, to_text as time_text};
 
 /// The record format that this build writes and reads. Records of another one are refused with a clear text.

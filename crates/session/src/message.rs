@@ -12,7 +12,7 @@ pub use json::{BodyInclusion, MessageWithContext, RequestSummary, raw_member};
 pub use remarks::MessageProblem;
 
 use crate::private_files::{self, is_absent};
-use crate::{MessageId, subject_name};
+use crate::{MessageId, ReplayOrigin, subject_name};
 use bytes::Bytes;
 use mcp_proxy_wire::{Direction, Field, Kind, Message, Origin, Transport, flatten};
 use serde::Deserialize;
@@ -99,6 +99,8 @@ pub struct ProxyMessage {
     pub http: Option<HttpHead>,
     /// SSE facts, if it came as an event.
     pub sse: Option<SseFields>,
+    /// Of a replay: the message that was sent again.
+    pub replay_of: Option<ReplayOrigin>,
     /// The verdicts on it, in order.
     pub verdicts: Vec<Verdict>,
 }
@@ -186,6 +188,8 @@ pub struct Verdict {
     pub why: String,
     /// How long it delays the message.
     pub delay: Option<Duration>,
+    /// The message that was sent again with this one.
+    pub replay_of: Option<ReplayOrigin>,
     /// How many values were hidden in it.
     pub redacted: u32,
     /// The bytes before.
@@ -286,6 +290,11 @@ impl ProxyMessage {
 
     /// The verdicts, applied in order: `raw` is what was forwarded, `original_raw` what was received.
     pub(crate) fn apply_verdict(&mut self, verdict: Verdict) {
+        if verdict.replay_of.is_some() {
+            // It says where the message comes from, and decides nothing.
+            self.replay_of = verdict.replay_of;
+            return;
+        }
         match verdict.kind.as_str() {
             "drop" => self.dropped = true,
             "refuse" => self.refused = true,

@@ -111,10 +111,21 @@ pub struct NewVerdict {
     pub why: String,
     /// How long the message is delayed, if that is what was decided.
     pub delay: Option<Duration>,
+    /// Of the kind `replay`: the message that was sent again.
+    pub replay_of: Option<ReplayOrigin>,
     /// The message's bytes before the change, if the `msg` record does not show them.
     pub original_raw: Option<Bytes>,
     /// The bytes that are forwarded instead.
     pub raw: Option<Bytes>,
+}
+
+/// The message that a replay sends again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplayOrigin {
+    /// Its sequence number.
+    pub sequence: u64,
+    /// Whether it was edited before it was sent again.
+    pub is_edited: bool,
 }
 
 /// Everything that happened besides messages and verdicts.
@@ -192,14 +203,23 @@ pub enum RecordEvent<'a> {
         /// The text.
         text: &'a str,
     },
+    /// A note that a person wrote.
+    UserNote {
+        /// The number of the message that it is about.
+        sequence: Option<u64>,
+        /// Who wrote it.
+        by: &'a str,
+        /// The text.
+        text: &'a str,
+    },
     /// A note that marks a message, or takes the mark away.
     Mark {
         /// The message's number.
         sequence: u64,
         /// Which of the two.
         mark: MarkOperation,
-        /// Who did it, in words.
-        text: &'a str,
+        /// Who did it.
+        by: &'a str,
     },
 }
 

@@ -139,15 +139,21 @@ impl Recorder {
         self.messages
     }
 
-    /// Appends a `msg` line to the buffer.
-    pub fn record_message(&mut self, message: &NewMessage<'_>) {
+    /// Appends a `msg` line to the buffer. Returns how many values were hidden in it.
+    pub fn record_message(&mut self, message: &NewMessage<'_>) -> u32 {
         self.begin_part_if_full(message.time);
         match self.lines.redaction.clone() {
-            None => self.store(message, LineRedaction::Nothing),
+            None => {
+                self.store(message, LineRedaction::Nothing);
+                0
+            }
             Some(redaction) => {
+                let mut count = 0;
                 line_redaction::redact_message(message, &redaction, |message, hidden| {
+                    count = hidden.count();
                     self.store(message, hidden);
-                })
+                });
+                count
             }
         }
     }
@@ -252,6 +258,9 @@ impl Recorder {
         lines.text("why", &act.why);
         if let Some(delay) = act.delay {
             lines.number("delay_us", line::micros(delay));
+        }
+        if let Some(origin) = act.replay_of {
+            lines.replay_origin(origin);
         }
         lines.redacted();
         for (key, bytes, side) in [

@@ -15,7 +15,7 @@ mod path;
 mod preset;
 mod text;
 
-pub use mark::{MissingFills, UnknownMarks, fill_redactions};
+pub use mark::{MissingFills, RedactedPlace, UnknownMarks, fill_redactions, redacted_places};
 pub use preset::RedactionPreset;
 
 use bytes::Bytes;

@@ -8,11 +8,13 @@
 mod connections;
 mod document;
 mod event_stream_head;
+mod notes;
 mod parts;
 pub(crate) mod read;
 mod record_lines;
 mod selection;
 
+pub use notes::SessionNote;
 pub(crate) use read::{message as read_line, verdict as read_verdict};
 pub use record_lines::{RecordedLine, RecordedLines};
 

@@ -288,7 +288,7 @@ impl SampleRecord {
         let io = RecordEvent::Mark {
             sequence,
             mark,
-            text: "user",
+            by: "user",
         };
         self.recorder.record_event(self.at(sequence), &io);
     }

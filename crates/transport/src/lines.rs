@@ -3,6 +3,8 @@
 //! Own code instead of a codec, because every byte must survive (empty lines, invalid UTF-8, a last line without
 //! newline) and because all lines that one read delivers travel together to one write.
 
+use std::os::fd::OwnedFd;
+
 use bytes::{Bytes, BytesMut};
 use mcp_proxy_core::{
     BoxFuture, FrameReader, FrameWriter, LinkEnd, OutgoingFrame, run_in_background,
@@ -11,6 +13,7 @@ use mcp_proxy_wire::{
     Body, Chunk, ErrorCode, Frame, Kind, Limits, LineEnd, LineSplitter, LineUnit, Message, Origin,
     Side, StreamId, TransportEnvelope, error_response, read_partial_head,
 };
+use rustix::event::{PollFd, PollFlags, Timespec};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 const READ_MIN: usize = 16 * 1024;
@@ -233,6 +236,8 @@ pub struct LineWriter<W> {
     /// The last line has no newline yet: whatever else follows begins with one.
     unterminated: bool,
     unread: Option<UnreadProbe<W>>,
+    /// What is written to, where that tells whether somebody still reads it.
+    channel: Option<OwnedFd>,
 }
 
 /// How many bytes wait in a pipe.
@@ -247,7 +252,14 @@ impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
             buffer: Vec::new(),
             unterminated: false,
             unread: None,
+            channel: None,
         }
+    }
+
+    /// The same, where `channel` is the pipe or socket that is written to.
+    pub(crate) fn with_channel(mut self, channel: OwnedFd) -> LineWriter<W> {
+        self.channel = Some(channel);
+        self
     }
 
     /// The same, where this tells how many bytes the peer has not read.
@@ -382,6 +394,16 @@ impl<W: AsyncWrite + Unpin + Send> FrameWriter for LineWriter<W> {
                 drop(io.shutdown().await);
             }
         })
+    }
+
+    fn is_peer_gone(&self) -> bool {
+        let Some(channel) = &self.channel else {
+            return false;
+        };
+        let mut polled = [PollFd::new(channel, PollFlags::empty())];
+        let found = rustix::event::poll(&mut polled, Some(&Timespec::default())).is_ok();
+        let ended = PollFlags::ERR | PollFlags::HUP;
+        found && polled[0].revents().intersects(ended)
     }
 
     fn unread(&self) -> Option<u64> {

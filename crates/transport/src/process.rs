@@ -13,6 +13,7 @@
 mod environment;
 mod exit;
 mod guard;
+mod lookup;
 mod mark;
 mod orphans;
 mod server;
@@ -35,6 +36,7 @@ use tokio::sync::Semaphore;
 pub use environment::{Environment, MINIMAL_VARIABLES};
 pub use exit::{EndCause, ExitReport};
 pub use guard::guard_main;
+pub use lookup::ProgramProblem;
 pub use orphans::become_subreaper;
 pub use server::ServerProcess;
 pub use stderr::{StderrLine, StderrLines};

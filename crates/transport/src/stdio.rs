@@ -55,10 +55,17 @@ pub fn own_link(limits: Limits) -> io::Result<(Link, StdioModeGuard)> {
     let mut restore = StdioModeGuard::default();
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     let output = io::stdout().as_fd().try_clone_to_owned()?;
+    let channel = match channel(&output) {
+        DescriptorKind::Other => None,
+        DescriptorKind::Pipe | DescriptorKind::Socket => Some(output.try_clone()?),
+    };
     let reader = own_input(input, &mut restore)?;
     let writer = own_output(output, &mut restore)?;
     let reader = LineReader::new(reader, Side::Client, limits);
-    let writer = LineWriter::new(writer, Side::Client);
+    let mut writer = LineWriter::new(writer, Side::Client);
+    if let Some(channel) = channel {
+        writer = writer.with_channel(channel);
+    }
     Ok((Link::new(reader, writer), restore))
 }
 

@@ -37,6 +37,8 @@ pub use servers::ServersWindow;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long a message to the user stays.
 const SAID_FOR: Duration = Duration::from_secs(6);
+/// After this long a key removes what was said: it has been read.
+const READ_WITHIN: Duration = Duration::from_secs(1);
 
 /// The UI.
 pub struct App {
@@ -77,6 +79,8 @@ pub struct App {
     last_refresh: Instant,
     /// New messages were followed before some were held.
     followed: bool,
+    /// A message was held while a window or another session was in front of the list.
+    has_unseen_hold: bool,
     /// Messages that were decided from here, until the holds are told again.
     decided_here: BTreeSet<u64>,
     /// The message that was decided elsewhere while the user looked at it.
@@ -197,7 +201,8 @@ pub struct StatusMessage {
     pub text: String,
     /// How.
     pub tone: StatusTone,
-    until: Instant,
+    /// When it was said.
+    since: Instant,
 }
 
 /// How something is said.
@@ -312,6 +317,7 @@ impl App {
             fetched: 0,
             last_refresh: Instant::now(),
             followed: false,
+            has_unseen_hold: false,
             decided_here: BTreeSet::new(),
             external_decision: None,
             unsent_edit: None,
@@ -361,11 +367,14 @@ impl App {
         }
         self.poll_servers();
         changed |= self.report_external_decision();
-        if self.status.as_ref().is_some_and(|said| said.until <= now) {
-            self.status = None;
-            changed = true;
-        }
+        changed |= self.clear_status_after(SAID_FOR);
         changed
+    }
+
+    /// Removes what was said this long ago.
+    fn clear_status_after(&mut self, time: Duration) -> bool {
+        let is_old = |said: &mut StatusMessage| self.now.duration_since(said.since) >= time;
+        self.status.take_if(is_old).is_some()
     }
 
     /// Where clients connect.
@@ -398,12 +407,16 @@ impl App {
 
     /// Takes what the user does.
     pub fn handle_input(&mut self, event: InputEvent) {
+        if !matches!(event, InputEvent::Mouse(_)) {
+            self.clear_status_after(READ_WITHIN);
+        }
         match event {
             InputEvent::Key(key) => self.key(key),
             InputEvent::Mouse(mouse) => self.mouse(mouse),
             InputEvent::Paste(text) => self.type_text(&text),
         }
         self.external_decision = None;
+        self.select_unseen_hold();
     }
 
     /// What is to be done outside now.
@@ -433,7 +446,7 @@ impl App {
         self.status = Some(StatusMessage {
             text,
             tone,
-            until: self.now + SAID_FOR,
+            since: self.now,
         });
     }
 

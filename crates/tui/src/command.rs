@@ -272,8 +272,8 @@ commands! {
     Question {
         EndProxy "end-proxy" ["y", "Y"] "End the proxy that runs here";
         ForwardAndQuit "forward-and-quit" ["c", "C"] "Remove the breakpoints, forward all held messages and quit";
-        QuitHolding "quit-holding" ["l", "L"] "Keep holding and quit";
-        Stay "stay" ["n", "N", "q", "Q", "esc"] "Cancel";
+        QuitHolding "quit-holding" ["l", "L"] "Quit, and leave the proxy holding messages";
+        Stay "stay" ["n", "N", "q", "Q", "esc"] "Do not quit";
         Confirm "confirm" ["enter"] "The first choice";
     }
     Notice {

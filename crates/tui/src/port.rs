@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use bytes::Bytes;
-use mcp_proxy_control::{ControlRequest, Method, Notice};
+use mcp_proxy_control::{ControlRequest, Fault, Method, Notice};
 use serde::Serialize;
 
 /// Questions and news that may wait.
@@ -65,7 +65,7 @@ pub enum ProxyEvent {
         /// The question's number.
         id: u64,
         /// The result.
-        result: Result<Bytes, String>,
+        result: Result<Bytes, Fault>,
     },
     /// There will be no more.
     Gone {

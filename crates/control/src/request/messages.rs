@@ -102,10 +102,10 @@ pub struct NoteRequest {
     /// The text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// In place of a text: the message to mark.
+    /// The message that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u64>,
-    /// Together with it: what happens to the mark.
+    /// In place of a text: what happens to the mark of that message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<MarkChange>,
 }

@@ -20,6 +20,9 @@ use crate::link::{BoxFuture, FrameReader, FrameWriter, LinkEnd, LinkFailure, Out
 use crate::message_pipeline::{MessagePipeline, PipelineOutput};
 use crate::replay::{InjectionQueue, ReplayAnswerFilter};
 
+/// How often it is asked whether a client that has ended still reads.
+const CLIENT_CHECK: Duration = Duration::from_millis(500);
+
 pub(super) type SharedWriter = Mutex<Box<dyn FrameWriter>>;
 
 /// One direction: reads, passes through the pipeline, writes.
@@ -205,8 +208,13 @@ impl Pump {
         ahead: &SharedWriter,
         behind: &SharedWriter,
     ) -> Result<(), LinkEnd> {
+        let connection = Arc::clone(&self.connection);
         while self.pipeline.has_held_messages() {
-            self.pipeline.release(&mut self.output).await?;
+            tokio::select! {
+                biased;
+                released = self.pipeline.release(&mut self.output) => released?,
+                () = drop_holds_without_client(&connection, behind), if self.direction == Direction::ClientToServer => {}
+            }
             self.write(ahead, behind).await?;
         }
         Ok(())
@@ -375,4 +383,22 @@ fn written_sequences(frames: &[OutgoingFrame]) -> impl Iterator<Item = u64> {
         OutgoingFrame::Frame(frame) | OutgoingFrame::Replacement { frame, .. } => frame.sequence,
         OutgoingFrame::Dropped(_) | OutgoingFrame::RequestReplaced(_) => None,
     })
+}
+
+/// Waits until the client, whose messages have ended, reads nothing any more either. Then what is held of its conversation is
+/// dropped: nobody waits for it, whatever a viewer makes of it. A client that only has nothing more to say still reads answers.
+pub(super) async fn drop_holds_without_client(connection: &Connection, to_client: &SharedWriter) {
+    loop {
+        tokio::time::sleep(CLIENT_CHECK).await;
+        // Who writes to it finds out.
+        let is_gone = to_client
+            .try_lock()
+            .is_ok_and(|writer| writer.is_peer_gone());
+        if is_gone {
+            let why = "its client has ended";
+            let intercept = connection.run.intercept();
+            intercept.drop_matching(why, |entry| entry.connection.id == connection.id);
+            return;
+        }
+    }
 }

@@ -92,7 +92,7 @@ impl Connection {
         let Some(recorder) = &mut record_writer.recorder else {
             return;
         };
-        recorder.record_message(&NewMessage {
+        let redacted = recorder.record_message(&NewMessage {
             sequence: seen.sequence,
             id: seen.message,
             time: self.run.wall(seen.at),
@@ -114,5 +114,13 @@ impl Connection {
             },
             parts: line.parts,
         });
+        if redacted > 0
+            && seen.direction == Direction::ClientToServer
+            && let NewBody::Whole(message) = line.body
+            && self.run.injection_queues().replays_enabled()
+        {
+            let unredacted = &mut record_writer.unredacted;
+            unredacted.keep(seen.sequence, message.raw());
+        }
     }
 }

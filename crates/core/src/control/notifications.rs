@@ -13,7 +13,10 @@ use super::{ProxyControl, holds};
 use crate::intercept::ViewerGuard;
 use crate::proxy_run::RecordProgress;
 
-/// Between two looks at how far the run has come: at most 30 notices of rows a second.
+/// Where more are held, notices of holds have a pause between them: each names all that are held, and a flood changes them with
+/// every message.
+const MANY_HELD: usize = 50;
+/// That pause, and the one between two looks at how far the run has come: at most 30 notices of each a second.
 const LOOK_EVERY: Duration = Duration::from_millis(34);
 
 /// One viewer's notices.
@@ -31,6 +34,8 @@ struct ViewerSubscription {
     /// The version of the rules that it knows.
     rules: u64,
     next_look: Instant,
+    /// Changes of holds are told not before this.
+    next_holds: Instant,
     /// Tells the engine that somebody is there to decide.
     _viewer: ViewerGuard,
 }
@@ -69,6 +74,7 @@ impl ViewerNotifications {
                 seen: None,
                 rules: self.control.run.rules().version(),
                 next_look: Instant::now(),
+                next_holds: Instant::now(),
                 _viewer: intercept.attach_viewer(),
             });
         }
@@ -81,11 +87,15 @@ impl ViewerNotifications {
         loop {
             tokio::select! {
                 biased;
-                changed = looking.holds.changed() => {
+                changed = changed_after(&mut looking.holds, looking.next_holds) => {
                     if changed.is_err() {
                         return std::future::pending().await;
                     }
-                    return Notice::Holds(holds::intercept_state(&self.control.run));
+                    let state = holds::intercept_state(&self.control.run);
+                    if state.held.len() > MANY_HELD {
+                        looking.next_holds = Instant::now() + LOOK_EVERY;
+                    }
+                    return Notice::Holds(state);
                 }
                 () = tokio::time::sleep_until(looking.next_look) => {
                     looking.next_look = Instant::now() + LOOK_EVERY;
@@ -107,4 +117,13 @@ impl ViewerNotifications {
     pub fn fell_behind(&mut self) {
         self.lagged = self.subscription.is_some();
     }
+}
+
+/// Waits for a change, and until then.
+async fn changed_after(
+    holds: &mut watch::Receiver<u64>,
+    time: Instant,
+) -> Result<(), watch::error::RecvError> {
+    tokio::time::sleep_until(time).await;
+    holds.changed().await
 }

@@ -4,7 +4,6 @@
 //! has it. The sending itself is in [`crate::replay`].
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,15 +11,16 @@ use bytes::Bytes;
 use mcp_proxy_control::{
     ConnectionNumber, Fault, ReplayRequest, ReplayResult, ReplaySession, with_member,
 };
-use mcp_proxy_session::redact::{self, MissingFills};
-use mcp_proxy_session::{ProxyMessage, Redaction, RedactionFacts, raw_member};
+use mcp_proxy_session::{
+    ProxyMessage, Redaction, RedactionFacts, ReplayOrigin, SessionParts, raw_member,
+};
 use mcp_proxy_wire::{Direction, ErrorCode, ExchangeId, Kind, Message, error_response};
 
 use super::request_handler::to_json;
 use super::rows::{self, AT_ONCE};
-use super::{MAX_REPLAYS, ProxyControl, RunServer, servers};
+use super::{MAX_REPLAYS, ProxyControl, RunServer, redacted_replay, servers};
 use crate::replay::{
-    self, Handshake, INITIALIZE, ReplayError, ReplayReceipt, SingleReplay,
+    self, Handshake, INITIALIZE, ReplayError, ReplayOrder, ReplayReceipt, SingleReplay,
     needed_handshake_messages,
 };
 
@@ -38,13 +38,13 @@ enum ReplayDestination {
 }
 
 /// A message and what was said before it.
-struct ReplaySource {
-    message: ProxyMessage,
+pub(super) struct ReplaySource {
+    pub(super) message: ProxyMessage,
     /// What opened its connection, in order.
     opening: Vec<ProxyMessage>,
     /// The beginning of the run is not kept any more, so what opened the connection may be gone.
     cut: bool,
-    redaction: Option<RedactionFacts>,
+    pub(super) redaction: Option<RedactionFacts>,
 }
 
 /// Answers `replay`.
@@ -66,15 +66,23 @@ pub(super) async fn replay(
     }
     let found = find(control, params.sequence).await?;
     let way = way(control, &params, &found.message)?;
-    let message = message_to_send(&found, &params)?;
+    let message = message_to_send(control, &found, &params)?;
     let opening = match way {
-        ReplayDestination::Fresh(_) => opening(&found, &message)?,
+        ReplayDestination::Fresh(_) => opening(control, &found, &message)?,
         ReplayDestination::Live(..) => Vec::new(),
+    };
+    let origin = ReplayOrigin {
+        sequence: params.sequence,
+        is_edited: params.raw.is_some(),
     };
     let once = SingleReplay {
         handshake: opening,
         message,
         parent: None,
+        order: Some(ReplayOrder {
+            origin,
+            by: by.to_owned(),
+        }),
         timeout: Duration::from_millis(timeout),
     };
     let place = Arc::clone(&control.replays).try_acquire_owned();
@@ -99,8 +107,7 @@ pub(super) async fn replay(
             ReplayDestination::Live(connection, like) => {
                 let _place = place;
                 let session = (connection, like);
-                replay::replay_on_client_session(&own.run, session, &once.message, once.timeout)
-                    .await
+                replay::replay_on_client_session(&own.run, session, &once).await
             }
         }
     });
@@ -185,7 +192,11 @@ fn shown(message: Message, hidden: &Redaction) -> Message {
 }
 
 /// What is sent: the edit, or what went to the server the last time.
-fn message_to_send(found: &ReplaySource, params: &ReplayRequest) -> Result<Message, Fault> {
+fn message_to_send(
+    control: &ProxyControl,
+    found: &ReplaySource,
+    params: &ReplayRequest,
+) -> Result<Message, Fault> {
     let recorded = &found.message;
     let sequence = recorded.sequence;
     if recorded.direction == Direction::ServerToClient {
@@ -203,38 +214,30 @@ fn message_to_send(found: &ReplaySource, params: &ReplayRequest) -> Result<Messa
         }
         Some(text) => Some(Bytes::copy_from_slice(text.as_bytes())),
     };
-    let message = match &edit {
-        Some(edit) => Message::parse(edit.clone()),
-        None => bytes_of(recorded)?,
-    };
-    if recorded.redacted > 0
-        && let Some(facts) = &found.redaction
-        && let Err(MissingFills(marks)) = redact::fill_redactions(&message, facts, &BTreeMap::new())
-    {
-        let text = format!(
-            "values of #{sequence} were redacted ({} of them): give the whole message in raw",
-            marks.len()
-        );
-        return Err(Fault::new(Fault::NOT_KEPT, text).because("redacted"));
-    }
+    let is_edited = edit.is_some();
+    let message = redacted_replay::whole_message(control, found, edit)?;
     let sendable = matches!(message.kind(), Kind::Request | Kind::Notification);
-    match (&edit, sendable || params.as_is) {
+    match (is_edited, sendable || params.as_is) {
         (_, true) => Ok(message),
-        (Some(_), false) => Err(Fault::params(
+        (true, false) => Err(Fault::params(
             "raw: this is not a JSON-RPC request or notification; as_is sends it anyway",
         )),
-        (None, false) => Err(Fault::params(format!(
+        (false, false) => Err(Fault::params(format!(
             "sequence: #{sequence} is not a request or notification; as_is sends it anyway"
         ))),
     }
 }
 
 /// What opens a session in the era of the message.
-fn opening(found: &ReplaySource, message: &Message) -> Result<Vec<Message>, Fault> {
+fn opening(
+    control: &ProxyControl,
+    found: &ReplaySource,
+    message: &Message,
+) -> Result<Vec<Message>, Fault> {
     let needed = needed_handshake_messages(message);
     if needed > 0 && found.opening.is_empty() && found.cut {
         let text = format!(
-            "the handshake of connection c{} is not kept any more (--no-record)",
+            "the handshake of connection c{} is not kept any more",
             found.message.connection
         );
         return Err(Fault::new(Fault::NOT_KEPT, text));
@@ -243,6 +246,9 @@ fn opening(found: &ReplaySource, message: &Message) -> Result<Vec<Message>, Faul
     opening
         .map(|recorded| {
             if recorded.redacted > 0 {
+                if let Some(original) = redacted_replay::original(control, recorded) {
+                    return Ok(Message::parse(original));
+                }
                 let text = format!(
                     "the handshake of its session (#{}) has redacted values, so no fresh session can be opened",
                     recorded.sequence
@@ -254,7 +260,7 @@ fn opening(found: &ReplaySource, message: &Message) -> Result<Vec<Message>, Faul
         .collect()
 }
 
-fn bytes_of(recorded: &ProxyMessage) -> Result<Message, Fault> {
+pub(super) fn bytes_of(recorded: &ProxyMessage) -> Result<Message, Fault> {
     let bytes = recorded.raw.load().ok().filter(|bytes| !bytes.is_empty());
     bytes.map(Message::parse).ok_or_else(|| {
         let text = format!("the bytes of #{} were not kept", recorded.sequence);
@@ -264,32 +270,13 @@ fn bytes_of(recorded: &ProxyMessage) -> Result<Message, Fault> {
 
 async fn find(control: &Arc<ProxyControl>, sequence: u64) -> Result<ReplaySource, Fault> {
     if control.summary.record.is_some() {
-        return rows::in_record(control, move |session| {
-            let index = session.find(sequence).ok_or_else(|| unknown(sequence))?;
-            let message = session.message(index).map_err(rows::failed)?;
-            let mut opening = Handshake::default();
-            for (index, row) in session.rows().iter().enumerate() {
-                let of_client = row.direction() == Direction::ClientToServer;
-                if row.connection() != message.connection || !of_client || !row.is_from_peer() {
-                    continue;
-                }
-                let method = session.method(row);
-                if begins_another(method, row.sequence(), sequence) {
-                    break;
-                }
-                opening.observe(method, || index);
-            }
-            let opening = opening
-                .all()
-                .map(|index| session.message(index).map_err(rows::failed));
-            Ok(ReplaySource {
-                message,
-                opening: opening.collect::<Result<_, _>>()?,
-                cut: false,
-                redaction: session.redaction().cloned(),
-            })
-        })
-        .await;
+        let source = move |session: &SessionParts| source_in(session, sequence);
+        let found = rows::in_record(control, sequence, source).await?;
+        // Earlier parts are read only if the handshake is there.
+        if !(found.cut && found.opening.is_empty()) {
+            return Ok(found);
+        }
+        return rows::in_record(control, 1, source).await;
     }
     let run = &control.run;
     let told = |sequence| {
@@ -326,6 +313,34 @@ async fn find(control: &Arc<ProxyControl>, sequence: u64) -> Result<ReplaySource
         opening: opening.collect::<Result<_, _>>()?,
         cut: first > 1,
         redaction,
+    })
+}
+
+/// The same in a record.
+fn source_in(session: &SessionParts, sequence: u64) -> Result<ReplaySource, Fault> {
+    let index = session.find(sequence).ok_or_else(|| unknown(sequence))?;
+    let message = session.message(index).map_err(rows::failed)?;
+    let mut opening = Handshake::default();
+    for index in 0..session.len() {
+        let Some(row) = session.row(index) else { break };
+        let of_client = row.direction() == Direction::ClientToServer;
+        if row.connection() != message.connection || !of_client || !row.is_from_peer() {
+            continue;
+        }
+        let method = session.method(index);
+        if begins_another(method, row.sequence(), sequence) {
+            break;
+        }
+        opening.observe(method, || index);
+    }
+    let opening = opening
+        .all()
+        .map(|index| session.message(index).map_err(rows::failed));
+    Ok(ReplaySource {
+        message,
+        opening: opening.collect::<Result<_, _>>()?,
+        cut: session.first_number() > 1,
+        redaction: session.redaction().cloned(),
     })
 }
 
@@ -367,7 +382,7 @@ async fn outcome_json(
 
 async fn find_one(control: &Arc<ProxyControl>, sequence: u64) -> Result<ProxyMessage, Fault> {
     if control.summary.record.is_some() {
-        return rows::in_record(control, move |session| {
+        return rows::in_record(control, sequence, move |session| {
             let index = session.find(sequence).ok_or_else(|| unknown(sequence))?;
             session.message(index).map_err(rows::failed)
         })

@@ -279,10 +279,19 @@ impl ControlRequestHandler {
     }
 
     fn note(&self, note: &NoteRequest) -> Result<NoResult, Fault> {
+        let run = &self.place.control.run;
+        if let Some(sequence) = note.sequence
+            && (sequence == 0 || sequence > run.messages())
+        {
+            return Err(Fault::params(format!("there is no message {sequence}")));
+        }
         match (note.sequence, note.mark) {
-            (None, None) => {}
-            (Some(sequence), Some(mark)) => return self.mark(sequence, mark),
-            _ => return Err(Fault::params("sequence and mark go together".to_owned())),
+            (_, None) => {}
+            (Some(sequence), Some(mark)) if note.text.is_empty() => {
+                return Ok(self.mark(sequence, mark));
+            }
+            (Some(_), Some(_)) => return Err(Fault::params("give either text or mark, not both")),
+            (None, Some(_)) => return Err(Fault::params("mark needs sequence")),
         }
         if note.text.trim().is_empty() || note.text.len() > NOTE {
             return Err(Fault::params(format!(
@@ -290,30 +299,26 @@ impl ControlRequestHandler {
                 note.text.len()
             )));
         }
-        let text = format!("{}: {}", self.viewer_label(), note.text);
-        self.place
-            .control
-            .run
-            .record_event(&RecordEvent::Note { text: &text });
+        run.record_event(&RecordEvent::UserNote {
+            sequence: note.sequence,
+            by: &self.viewer_label(),
+            text: &note.text,
+        });
         Ok(NoResult {})
     }
 
-    fn mark(&self, sequence: u64, mark: MarkChange) -> Result<NoResult, Fault> {
+    fn mark(&self, sequence: u64, mark: MarkChange) -> NoResult {
         let run = &self.place.control.run;
-        if sequence == 0 || sequence > run.messages() {
-            return Err(Fault::params(format!("there is no message {sequence}")));
-        }
         let mark = match mark {
             MarkChange::Set => MarkOperation::Set,
             MarkChange::Removed => MarkOperation::Removed,
         };
-        let text = format!("{}: mark {}", self.viewer_label(), mark.as_str());
         run.record_event(&RecordEvent::Mark {
             sequence,
             mark,
-            text: &text,
+            by: &self.viewer_label(),
         });
-        Ok(NoResult {})
+        NoResult {}
     }
 
     async fn export(&self, wanted: ExportRequest) -> Result<Vec<u8>, Fault> {

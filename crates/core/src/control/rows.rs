@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use mcp_proxy_control::{Fault, GetRequest, PageWriter};
-use mcp_proxy_session::{BodyInclusion, MessageWithContext, RequestSummary, Row, SessionRecord};
+use mcp_proxy_session::{BodyInclusion, MessageWithContext, RequestSummary, SessionParts};
 
 use super::ProxyControl;
 use super::request_handler::bodies;
@@ -68,23 +68,18 @@ async fn from_record(
     wanted: RowRange,
     upto: u64,
 ) -> Result<Vec<u8>, Fault> {
-    in_record(control, move |session| {
+    in_record(control, wanted.from, move |session| {
         let mut rows = RowsResponse::new(wanted);
-        let first = session
-            .rows()
-            .partition_point(|row| row.sequence() < wanted.from);
-        for (index, row) in session.rows().iter().enumerate().skip(first) {
-            if row.sequence() > wanted.to || rows.is_full(row.sequence()) {
+        for index in session.at_or_after(wanted.from)..session.len() {
+            let Some(sequence) = session.row(index).map(|row| row.sequence()) else {
+                break;
+            };
+            if sequence > wanted.to || rows.is_full(sequence) {
                 break;
             }
             rows.add(&session.message_with_context(index).map_err(failed)?);
         }
-        // The messages of earlier parts are in other files.
-        let oldest = match session.part().number {
-            1 => 1,
-            _ => session.row(0).map_or(1, Row::sequence),
-        };
-        Ok(rows.answer(upto, oldest))
+        Ok(rows.answer(upto, session.oldest_sequence()))
     })
     .await
 }
@@ -99,7 +94,8 @@ pub(super) async fn request_summaries(
         return known;
     }
     if control.summary.record.is_some() {
-        let looked = in_record(control, move |session| {
+        let oldest = sequences.iter().min().copied().unwrap_or(1);
+        let looked = in_record(control, oldest, move |session| {
             let told = sequences.into_iter().filter_map(|sequence| {
                 let told = session.message_with_context(session.find(sequence)?).ok()?;
                 Some((sequence, told.request?))
@@ -118,10 +114,11 @@ pub(super) async fn request_summaries(
     known
 }
 
-/// Looks into the record as it is now, on a thread beside the traffic.
+/// Looks into the record as it is now, back to the part that has the message `from`, on a thread beside the traffic.
 pub(super) async fn in_record<T: Send + 'static>(
     control: &Arc<ProxyControl>,
-    look: impl FnOnce(&SessionRecord) -> Result<T, Fault> + Send + 'static,
+    from: u64,
+    look: impl FnOnce(&SessionParts) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
     let control = Arc::clone(control);
     let read = tokio::task::spawn_blocking(move || {
@@ -132,13 +129,14 @@ pub(super) async fn in_record<T: Send + 'static>(
         let Some(path) = &control.record_path() else {
             return Err(failed("there is none"));
         };
-        let session = match record.as_mut().filter(|session| session.path() == path) {
+        let session = match record.as_mut() {
             Some(session) => {
                 session.refresh().map_err(failed)?;
                 session
             }
-            None => record.insert(SessionRecord::open(path).map_err(failed)?),
+            None => record.insert(SessionParts::open(path).map_err(failed)?),
         };
+        session.open_earlier(from).map_err(failed)?;
         look(session)
     });
     read.await.unwrap_or_else(|_| Err(failed("it was stopped")))

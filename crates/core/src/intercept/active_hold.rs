@@ -152,6 +152,7 @@ impl ActiveHold {
             by: by.to_owned(),
             why: why.to_owned(),
             delay: None,
+            replay_of: None,
             original_raw: None,
             raw: None,
         }

@@ -3,7 +3,7 @@
 //! Everything here happens under the lock of [`Intercept`](super::Interceptor), so what one thread decides and what another
 //! leaves or finds in a release_queue have one order.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use mcp_proxy_wire::Direction;
@@ -21,6 +21,10 @@ pub(super) struct HoldTable {
     pub(super) modes: Modes,
     pub(super) breakpoints: Breakpoints,
     pub(super) holds: BTreeMap<HoldId, ActiveHold>,
+    /// What intercept mode holds, by the way that it goes: it keeps its order there.
+    in_order: HashMap<(u32, Direction), BTreeSet<HoldId>>,
+    /// How many messages of each server are held.
+    by_server: HashMap<Arc<str>, usize>,
     pub(super) bytes: usize,
     pub(super) next: u64,
     pub(super) viewers: usize,
@@ -44,6 +48,8 @@ impl HoldTable {
             modes: Modes::new(mode),
             breakpoints: Breakpoints::default(),
             holds: BTreeMap::new(),
+            in_order: HashMap::new(),
+            by_server: HashMap::new(),
             bytes: 0,
             next: 0,
             viewers: 0,
@@ -96,9 +102,8 @@ impl HoldTable {
             .record_verdict(entry.verdict("hold", "proxy", &entry.by.to_string()));
         entry.release_queue.expect();
         self.next += 1;
-        self.bytes += length;
         let (hold, came_too_late) = (HoldId(self.next), entry.came_too_late());
-        self.holds.insert(hold, entry);
+        self.insert(hold, entry);
         if came_too_late {
             // Its sender gave it up when it was not held yet, so nobody else will drop it.
             let why = "its sender gave it up";
@@ -107,18 +112,52 @@ impl HoldTable {
         Ok(hold)
     }
 
+    fn insert(&mut self, hold: HoldId, entry: ActiveHold) {
+        self.bytes += entry.message.len();
+        if entry.by == HoldReason::Intercept {
+            let way = self.in_order.entry(entry.ordering_key()).or_default();
+            way.insert(hold);
+        }
+        let server = Arc::clone(entry.connection.server_name());
+        *self.by_server.entry(server).or_default() += 1;
+        self.holds.insert(hold, entry);
+    }
+
+    fn remove(&mut self, hold: HoldId) -> Option<ActiveHold> {
+        let entry = self.holds.remove(&hold)?;
+        self.bytes -= entry.message.len();
+        let key = entry.ordering_key();
+        if let Some(way) = self.in_order.get_mut(&key) {
+            way.remove(&hold);
+            if way.is_empty() {
+                self.in_order.remove(&key);
+            }
+        }
+        let server = entry.connection.server_name();
+        if let Some(count) = self.by_server.get_mut(server) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_server.remove(server);
+            }
+        }
+        Some(entry)
+    }
+
     /// A message that waits for its decision, or what became of it.
     pub(super) fn undecided_entry(
         &mut self,
         hold: HoldId,
     ) -> Result<&mut ActiveHold, ResolveError> {
-        if let Some(resolved) = self.resolved.iter().find(|old| old.hold == hold) {
-            return Err(ResolveError::Resolved(resolved.clone()));
-        }
         // One that is decided and waits for another may have been forgotten in `resolved`.
         let held = self.holds.get_mut(&hold);
-        held.filter(|entry| entry.decided.is_none())
-            .ok_or(ResolveError::Unknown(hold))
+        if let Some(entry) = held.filter(|entry| entry.decided.is_none()) {
+            return Ok(entry);
+        }
+        let resolved = self.resolved.iter().find(|old| old.hold == hold);
+        Err(match resolved {
+            Some(resolved) => ResolveError::Resolved(resolved.clone()),
+            None => ResolveError::Unknown(hold),
+        })
     }
 
     /// Decides about a held message. The first decision counts.
@@ -166,10 +205,9 @@ impl HoldTable {
             .map(|(hold, _)| *hold)
             .collect();
         for hold in lost {
-            let Some(mut entry) = self.holds.remove(&hold) else {
+            let Some(mut entry) = self.remove(hold) else {
                 continue;
             };
-            self.bytes -= entry.message.len();
             match entry.decided.take() {
                 Some(released) => entry.give_back(released),
                 None => {
@@ -188,21 +226,19 @@ impl HoldTable {
         if self.bytes + length > HELD_BYTES_MAX {
             return false;
         }
-        // Counted only where the share can be full.
-        self.holds.len() < HELD_MAX || {
-            let server = new.connection.server_name();
-            let is_of = |entry: &&ActiveHold| entry.connection.server_name() == server;
-            self.holds.values().filter(is_of).count() < HELD_MAX
-        }
+        let held = self.by_server.get(new.connection.server_name());
+        held.is_none_or(|held| *held < HELD_MAX)
     }
 
     /// The first that is undecided on the way of a message which keeps its order.
     fn first_before(&self, new: &ActiveHold) -> Option<HoldId> {
-        let is_before = |entry: &ActiveHold| {
-            entry.by == HoldReason::Intercept && entry.ordering_key() == new.ordering_key()
+        let way = self.in_order.get(&new.ordering_key());
+        let way = way.filter(|_| new.by == HoldReason::Intercept)?;
+        let is_undecided = |hold: &&HoldId| {
+            let entry = self.holds.get(*hold);
+            entry.is_some_and(|entry| entry.decided.is_none())
         };
-        let first = self.undecided(is_before).into_iter().next();
-        first.filter(|_| new.by == HoldReason::Intercept)
+        way.iter().find(is_undecided).copied()
     }
 
     fn remember(&mut self, hold: HoldId, sequence: u64, by: &str, action: &'static str) {
@@ -226,24 +262,18 @@ impl HoldTable {
             self.give_back(decided);
             return;
         }
-        let way: (u32, Direction) = entry.ordering_key();
-        loop {
-            let first = self.holds.iter().find(|(_, entry)| {
-                entry.by == HoldReason::Intercept && entry.ordering_key() == way
-            });
-            match first {
-                Some((hold, entry)) if entry.decided.is_some() => {
-                    let hold = *hold;
-                    self.give_back(hold);
-                }
-                _ => return,
+        let way = entry.ordering_key();
+        while let Some(first) = self.in_order.get(&way).and_then(|way| way.first().copied()) {
+            let entry = self.holds.get(&first);
+            if entry.is_none_or(|entry| entry.decided.is_none()) {
+                return;
             }
+            self.give_back(first);
         }
     }
 
     fn give_back(&mut self, hold: HoldId) {
-        if let Some(mut entry) = self.holds.remove(&hold) {
-            self.bytes -= entry.message.len();
+        if let Some(mut entry) = self.remove(hold) {
             let released = entry.decided.take().unwrap_or_default();
             entry.give_back(released);
         }

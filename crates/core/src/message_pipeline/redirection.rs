@@ -75,6 +75,7 @@ async fn ask_server(
         handshake: opening,
         message,
         parent: Some(call),
+        order: None,
         timeout: REDIRECT_TIME,
     };
     let server = Peer::new(transport).named(&server);

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::injection_queue::{InjectionQueue, MessageInjector, SendFuture};
-use super::single_replay::{ReplayError, ReplayReceipt, with_own_ids};
+use super::single_replay::{ReplayError, ReplayReceipt, SingleReplay, with_own_ids};
 use super::waiters::AnswerResult;
 use crate::connection::Connection;
 use crate::proxy_run::ProxyRun;
@@ -21,15 +21,19 @@ use crate::proxy_run::ProxyRun;
 /// A cancel, and an answer in the client's place, may take so long.
 pub(crate) const DELIVERY: Duration = Duration::from_secs(30);
 
-/// Sends a message on the session of a connection that is open, as the client would that sent what came by an exchange.
+/// Sends a message on the session of a connection that is open, as the client would that sent what came by an exchange. There
+/// is no handshake.
 pub async fn replay_on_client_session(
     run: &ProxyRun,
     (connection, like): (u32, Option<ExchangeId>),
-    message: &Message,
-    limit: Duration,
+    once: &SingleReplay,
 ) -> Result<ReplayReceipt, ReplayError> {
+    let limit = once.timeout;
     let way = InjectionPath::find(run, connection, like)?;
-    let (message, id) = with_own_ids(message, &json_string(&run.injection_queues().new_id()))?;
+    let (message, id) = with_own_ids(
+        &once.message,
+        &json_string(&run.injection_queues().new_id()),
+    )?;
     let has_streams = names_version(&message);
     let connection = Arc::clone(way.connection());
     let answer = id
@@ -41,6 +45,9 @@ pub async fn replay_on_client_session(
             connection.replay_waiters().forget(id);
         }
     })?;
+    if let Some(order) = &once.order {
+        connection.record_replay(request, order);
+    }
     let replayed = ReplayReceipt {
         connection: connection.id,
         request,

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_proxy_session::ReplayOrigin;
 use mcp_proxy_wire::{
     Body, Direction, ErrorCode, Field, Frame, Id, Kind, Message, Origin, StreamId, error_response,
 };
@@ -32,8 +33,19 @@ pub struct SingleReplay {
     pub message: Message,
     /// The record's number of the call that it is sent for, if there is one.
     pub parent: Option<u64>,
+    /// Who sends which message of the record again, if somebody does.
+    pub order: Option<ReplayOrder>,
     /// All of it may take this long.
     pub timeout: Duration,
+}
+
+/// A person's wish to send a recorded message again.
+#[derive(Clone, Debug)]
+pub struct ReplayOrder {
+    /// The message.
+    pub origin: ReplayOrigin,
+    /// Who wants it.
+    pub by: String,
 }
 
 /// A message that was sent again.
@@ -159,7 +171,8 @@ impl ReplayConversation {
         }
         let number = once.handshake.len() + 1;
         let (message, id) = with_own_ids(&once.message, &number.to_string())?;
-        let request = self.send(message).await.map_err(ReplayError::Gone)?;
+        let request = self.send_for(message, once.order.as_ref()).await;
+        let request = request.map_err(ReplayError::Gone)?;
         let answer = match id {
             Some(id) => Some(self.receive_answer(&id).await?),
             None => None,
@@ -176,12 +189,23 @@ impl ReplayConversation {
 
     /// Records and sends a message; returns its number.
     async fn send(&mut self, message: Message) -> Result<u64, LinkEnd> {
+        self.send_for(message, None).await
+    }
+
+    async fn send_for(
+        &mut self,
+        message: Message,
+        order: Option<&ReplayOrder>,
+    ) -> Result<u64, LinkEnd> {
         let frame = Frame::message(StreamId::Only, Origin::Replay, message);
         let now = self.connection.run.now();
         let mut passed = PipelineOutput::default();
         self.up.pass(&mut vec![frame], now, &mut passed)?;
         let sequence = passed.forward.first().and_then(|out| out.frame().sequence);
         let sequence = sequence.unwrap_or_default();
+        if let Some(order) = order {
+            self.connection.record_replay(sequence, order);
+        }
         if let Err(end) = self.writer.write(&mut passed.forward).await {
             self.connection.undelivered(&[sequence], &end.to_string());
             // Its end says more than that it takes no more.

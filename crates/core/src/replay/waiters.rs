@@ -281,6 +281,7 @@ fn take_replay_portion(
         by: "proxy".to_owned(),
         why: "messages of a replay were removed from the batch".to_owned(),
         delay: None,
+        replay_of: None,
         original_raw: Some(message.raw().clone()),
         raw: Some(rest.raw().clone()),
     });

@@ -182,3 +182,22 @@ fn an_error_without_an_id_answers_the_only_request_of_its_exchange() {
     let named = talk.down(1, r#"{"id":1,"result":{}}"#).unwrap();
     assert_eq!((named.request.sequence, named.duplicate), (1, false));
 }
+
+#[test]
+fn a_flood_of_requests_without_answers_costs_little_and_the_newest_are_known() {
+    let mut talk = CorrelationTalk::new();
+    // Looking at all open requests for each of these would take minutes.
+    for id in 1..=200_000 {
+        talk.up(0, &format!(r#"{{"id":{id},"method":"a"}}"#));
+    }
+    let answered = talk.down(0, r#"{"id":200000,"result":{}}"#);
+    assert_eq!(answered.unwrap().request.sequence, 200_000);
+    let answered = talk.down(0, r#"{"id":185000,"result":{}}"#);
+    assert_eq!(answered.unwrap().request.sequence, 185_000);
+    assert!(talk.down(0, r#"{"id":1,"result":{}}"#).is_none());
+    // The same under one id.
+    for _ in 0..50_000 {
+        talk.up(0, r#"{"id":"x","method":"a"}"#);
+    }
+    assert!(talk.down(0, r#"{"id":"x","result":{}}"#).is_some());
+}

@@ -159,7 +159,7 @@ async fn a_held_request_that_is_cancelled_is_not_sent() {
     play_on(
         &connection,
         r#"
-        ! break exec_cmd
+        ! break .tool == "exec_cmd" and .kind == "request"
         C> {"id":1,"method":"tools/call","params":{"name":"exec_cmd"}}
         C> {"id":"1","method":"tools/call","params":{"name":"exec_cmd"}}
         ! held 1

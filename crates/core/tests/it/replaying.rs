@@ -51,8 +51,14 @@ impl ReplayTalk {
     fn replay(&self, limit: Duration) -> JoinHandle<Result<ReplayReceipt, ReplayError>> {
         let (run, connection) = (Arc::clone(&self.run), self.connection.id);
         tokio::spawn(async move {
-            let message = Message::parse(CALL);
-            replay_on_client_session(&run, (connection, None), &message, limit).await
+            let once = SingleReplay {
+                handshake: Vec::new(),
+                message: Message::parse(CALL),
+                parent: None,
+                order: None,
+                timeout: limit,
+            };
+            replay_on_client_session(&run, (connection, None), &once).await
         })
     }
 
@@ -252,6 +258,7 @@ fn visit_within(
         handshake: opening.iter().map(|line| Message::parse(*line)).collect(),
         message: Message::parse(CALL),
         parent: None,
+        order: None,
         timeout,
     };
     tokio::spawn(async move {

@@ -57,8 +57,8 @@ With --plain, each held message is shown with a prompt. Type one of these and pr
   s                step: forward it, hold the next one     c   continue: forward all, hold nothing
   i                intercept: hold everything from now on  q   quit (the proxy keeps running)
 
-While you edit a message, its time does not run. Quitting does not affect the proxy; if messages would
-still be held, q asks first.";
+While you edit a message, its time does not run. Quitting does not affect the proxy; if messages
+would still be held, q asks first.";
 
 /// Follow a running proxy, and decide about the messages it holds.
 #[derive(Debug, clap::Args)]

@@ -15,6 +15,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use mcp_proxy_core::intercept::NewBreakpoint;
 use mcp_proxy_core::{CarryEnd, CarryOptions, Link, ProxyRun, RunOptions, carry};
+use mcp_proxy_transport::process::ProgramProblem;
 use mcp_proxy_transport::stdio;
 use mcp_proxy_tui::ProxyOwner;
 use mcp_proxy_wire::{Limits, Transport};
@@ -63,6 +64,9 @@ async fn run_on(config: &Config) -> Result<ExitCode> {
         _ => HangupMeaning::Stop,
     };
     let signals = RunSignals::new(hangup).context("cannot watch for signals")?;
+    if let (ClientEndpoint::Port { .. }, Some(problem)) = (&config.listen, server_problem(config)) {
+        return Err(problem.into());
+    }
     let recording = record::open(config)?;
     let run = ProxyRun::new(RunOptions {
         recorder: recording.recorder,
@@ -164,6 +168,11 @@ async fn over_stdio(
              For HTTP clients add --listen http.",
         );
     }
+    // The client is told in an answer, once it asks. A person is told now.
+    let problem = server_problem(config);
+    if let Some(problem) = &problem {
+        printer::say(&format!("mcp-proxy: {problem}"));
+    }
     let connection = run.connect(Transport::Stdio, config.target.peer());
     let server = match dial(Arc::clone(&connection)).await {
         Ok(link) => link,
@@ -179,7 +188,9 @@ async fn over_stdio(
     Ok(match (end, stopped) {
         (_, Some(stopped)) => stopped,
         (CarryEnd::Failed(failure), None) => {
-            printer::say(&format!("mcp-proxy: {}", failure.text));
+            if problem.is_none() {
+                printer::say(&format!("mcp-proxy: {}", failure.text));
+            }
             RunEnd {
                 why: failure.text,
                 code: ExitCode::FAILURE,
@@ -187,9 +198,20 @@ async fn over_stdio(
         }
         (end, None) => RunEnd {
             why: end.text().to_owned(),
-            code: ExitCode::SUCCESS,
+            code: match problem {
+                Some(_) => ExitCode::FAILURE,
+                None => ExitCode::SUCCESS,
+            },
         },
     })
+}
+
+/// Why the server's command cannot be started, if that can be seen beforehand.
+fn server_problem(config: &Config) -> Option<ProgramProblem> {
+    match &config.target {
+        Target::Command(command) => command.program_problem(),
+        _ => None,
+    }
 }
 
 /// Deadlines of a conversation.

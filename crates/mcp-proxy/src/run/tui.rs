@@ -17,14 +17,14 @@ use anyhow::{Context as _, Result};
 use mcp_proxy_control::InterceptMode;
 use mcp_proxy_session::SessionRecord;
 use mcp_proxy_tui::ProxyPort;
-use mcp_proxy_tui::{App, Colours, ExternalEditor, ProxyOwner, Tab, Theme, UiOptions};
+use mcp_proxy_tui::{App, Colours, ExternalEditor, ProxyOwner, ProxyStatus, Tab, Theme, UiOptions};
 use mcp_proxy_tui::{MouseOwner, restore_terminal};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::cli::tui::{OpenArgs, ThemeName, TuiArgs};
 use crate::printer;
 use crate::run::editor::{self, EditOutcome};
-use crate::run::sessions::record_lookup;
+use crate::run::sessions::{count_of, record_lookup};
 
 use signals::Suspension;
 pub use signals::{EditorFlag, UiSignals};
@@ -100,7 +100,10 @@ fn run_in_foreground(app: App, args: TuiArgs) -> Result<ExitCode> {
         );
     }
     left.tell_draft();
-    left.tell_signal();
+    match left.signal {
+        Some(_) => left.tell_signal(),
+        None => left.tell_seen(),
+    }
     let by_signal = left.signal.map(|(number, _)| code_of_signal(number));
     Ok(by_signal.unwrap_or(ExitCode::SUCCESS))
 }
@@ -174,19 +177,53 @@ struct UiExit {
     signal: Option<(i32, &'static str)>,
     /// What was being edited when it ended.
     draft: Option<PathBuf>,
-    /// The record that was looked at.
+    /// What was looked at, if that is known.
+    seen: Option<SeenSession>,
+}
+
+/// The session that was on the screen.
+struct SeenSession {
+    messages: usize,
     record: Option<PathBuf>,
+    /// A proxy still runs it.
+    is_live: bool,
+}
+
+impl SeenSession {
+    fn of(app: &App) -> Option<SeenSession> {
+        let view = &app.tabs.first()?.view;
+        Some(SeenSession {
+            messages: view.total(),
+            record: view.path().map(Path::to_owned),
+            is_live: app.proxy.link == ProxyStatus::Live,
+        })
+    }
 }
 
 impl UiExit {
     /// Why the screen is gone, if nobody here asked for it.
     fn tell_signal(&self) {
         if let Some((_, name)) = self.signal {
-            let record = self.record.as_ref();
+            let record = self.seen.as_ref().and_then(|seen| seen.record.as_ref());
             let record = record.map(|path| format!("; record: {}", path.display()));
             let record = record.unwrap_or_default();
             printer::say(&format!("mcp-proxy: stopped by {name}{record}"));
         }
+    }
+
+    /// What the user has left, and where it can be found again.
+    fn tell_seen(&self) {
+        let Some(seen) = &self.seen else { return };
+        let messages = count_of(seen.messages as u64, "message", "messages");
+        let place = match &seen.record {
+            Some(record) => format!("in {}", record.display()),
+            None => "not recorded (--no-record)".to_owned(),
+        };
+        let text = match seen.is_live {
+            true => format!("mcp-proxy: the proxy keeps running; {messages} so far, {place}"),
+            false => format!("mcp-proxy: {messages}, {place}"),
+        };
+        printer::say(&text);
     }
 
     fn tell_draft(&self) {
@@ -246,13 +283,12 @@ fn show(
             suspension.end();
             // The caller may have given up.
             let _ = ends.send(());
-            let record = app.tabs.first().and_then(|tab| tab.view.path());
-            shown.map(|mode| (mode, record.map(Path::to_owned)))
+            shown.map(|mode| (mode, SeenSession::of(&app)))
         })
         .context("cannot start the terminal UI")?;
-    let left = |mode, record| UiExit {
+    let left = |mode, seen| UiExit {
         mode,
-        record,
+        seen,
         signal: signals.end(),
         draft: draft.lock().unwrap_or_else(PoisonError::into_inner).take(),
     };
@@ -273,8 +309,8 @@ fn show(
     }
     match ui.join() {
         Ok(shown) => {
-            let (mode, record) = shown?;
-            Ok(left(mode, record))
+            let (mode, seen) = shown?;
+            Ok(left(mode, seen))
         }
         Err(_) => anyhow::bail!("the terminal UI has failed"),
     }

@@ -39,14 +39,43 @@ fn a_stdio_run_is_listed_asked_and_gone_at_its_end() {
     house.ctl(&["note", "text=look here"]);
     let noted = record_lines(&house.record());
     let noted: Vec<_> = noted.iter().filter(|line| line["t"] == "note").collect();
-    let text = noted[0]["text"].as_str().unwrap();
-    assert!(text.contains("user (ctl, pid ") && text.ends_with("look here"));
+    let by = noted[0]["by"].as_str().unwrap();
+    assert!(by.starts_with("user (ctl, pid ") && noted[0]["text"] == "look here");
     assert_eq!(run.end(), Some(0));
     assert_eq!(house.files(), Vec::<String>::new());
     assert_eq!(ok(house.run(&["ls", "--json"])), "");
     insta::assert_snapshot!("ls-none", ok(house.run(&["ls"])));
     let output = house.run(&["ctl", "stats"]);
     assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn messages_of_all_parts_of_a_record_can_be_had_and_replayed() {
+    let house = TestHome::new();
+    let mut run = house.demo(&["--max-record-size", "2K"]);
+    run.round(INITIALIZE);
+    run.say(INITIALIZED);
+    run.round(PING);
+    // A viewer that stays has the record open.
+    let rows = |words: &[&str]| house.ctl(&[&["get", "raw=true"], words].concat());
+    assert_eq!(rows(&[])["upto"], 5);
+    for _ in 0..20 {
+        run.round(PING);
+    }
+    let got = rows(&["limit=1000"]);
+    let numbers = got["rows"].as_array().unwrap().iter();
+    let numbers: Vec<u64> = numbers
+        .map(|row| row["sequence"].as_u64().unwrap())
+        .collect();
+    assert_eq!(numbers, (1..=45).collect::<Vec<u64>>());
+    assert_eq!((&got["first"], &got["upto"]), (&json!(1), &json!(45)));
+    assert_eq!(rows(&["from=2", "limit=1"])["rows"][0]["sequence"], 2);
+    let last = rows(&["last=1"]);
+    assert_eq!(last["rows"][0]["raw"]["id"], 7);
+    // The handshake is in the first part.
+    let replayed = house.ctl(&["replay", "sequence=44"]);
+    assert_eq!(replayed["raw"]["result"], json!({}));
+    assert_eq!(run.end(), Some(0));
 }
 
 #[test]
@@ -255,10 +284,13 @@ fn ctl_says_what_was_typed_wrong() {
     }
 }
 
+/// Calls, and not their answers.
+const CALLS: &str = r#".kind == "request" and .method == "tools/call""#;
+
 #[test]
 fn a_held_message_is_shown_without_what_is_redacted_and_forwarded_with_it() {
     let house = TestHome::new();
-    let flags = ["--break", "tools/call", "--redact-key", "message"];
+    let flags = ["--break", CALLS, "--redact-key", "message"];
     let mut run = house.demo(&flags);
     run.round(INITIALIZE);
     run.say(INITIALIZED);
@@ -281,7 +313,7 @@ fn a_held_message_is_shown_without_what_is_redacted_and_forwarded_with_it() {
 #[test]
 fn redacted_values_are_put_back_into_an_edited_message() {
     let house = TestHome::new();
-    let flags = ["--break", "tools/call", "--redact-key", "secret"];
+    let flags = ["--break", CALLS, "--redact-key", "secret"];
     let mut run = house.demo(&flags);
     run.round(INITIALIZE);
     run.say(INITIALIZED);

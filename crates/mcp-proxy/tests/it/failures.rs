@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::control::test_home::{TestHome, TestProxy};
 use crate::programs::{
     INITIALIZE, ListeningProgram, StdioProgram, error_answer, pipe, record_lines,
 };
@@ -126,4 +127,23 @@ fn an_empty_session_is_no_failure() {
         b"",
     );
     assert!(output.status.success());
+}
+
+#[test]
+fn a_command_that_does_not_exist_is_reported_before_a_client_speaks() {
+    let command = "no-such-command-at-all";
+    let house = TestHome::new();
+    let mut run = house.start_before(&[], &["--", command], TestProxy::wait_for_nothing);
+    // Nothing is said, and stdin is still open.
+    while !run.error_line().contains(command) {}
+    assert_eq!(run.end(), Some(1));
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("r.jsonl");
+    let args = ["proxy", "--listen", "http", "--listen-port", "0"];
+    let flags = ["--session-file", record.to_str().unwrap(), "--", command];
+    let output = pipe(&[&args[..], &flags].concat(), b"");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(command), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!record.exists());
 }

@@ -3,7 +3,7 @@
 //! One entry per HTTP exchange; the events of its stream are its body, and stand one by one under `_eventSourceMessages`.
 //! Messages that no HTTP carried (stdio), or none that the record has a number for, become one synthetic entry per request
 //! and its answer; `_transport` says so. What the proxy did with a message stands in a `comment` and in members that begin with
-//! `_`, next to the message; how long it was held is apart from `wait`, which is the server's own time. A first pass sorts the record's lines into entries and keeps only their places, a
+//! `_`, next to the message; how long it was held is apart from `wait`, which is the server's own time. What people noted stands in the `comment` and the `_notes` of the log. A first pass sorts the record's lines into entries and keeps only their places, a
 //! second writes the entries in the order in which they began.
 
 mod entry;
@@ -13,7 +13,7 @@ mod plan;
 mod timings;
 
 use super::{ExportFormat, ExportSummary};
-use crate::{Error, SessionRecord};
+use crate::{Error, SessionNote, SessionRecord};
 use std::io::Write;
 
 pub(super) const HAR: ExportFormat = ExportFormat {
@@ -43,6 +43,14 @@ fn write(
         exported.missing += entry::write(session, planned, out)?;
         super::report_progress(index + 1, entries.len(), progress);
     }
-    out.write_all(b"\n]}}\n").map_err(Error::Output)?;
+    out.write_all(b"\n]").map_err(Error::Output)?;
+    let notes = session.notes()?;
+    if !notes.is_empty() {
+        let sentences: Vec<String> = notes.iter().map(SessionNote::sentence).collect();
+        let comment = mcp_proxy_wire::json_string(&sentences.join("; "));
+        let notes: serde_json::Value = notes.iter().map(SessionNote::to_json).collect();
+        write!(out, ",\"comment\":{comment},\"_notes\":{notes}").map_err(Error::Output)?;
+    }
+    out.write_all(b"}}\n").map_err(Error::Output)?;
     Ok(exported)
 }

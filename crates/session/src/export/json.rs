@@ -2,12 +2,12 @@
 //!
 //! What else there is to say is in `metadata`, which the seed leaves open, by the numbers of the messages: under `proxy` who
 //! wrote a message, what the proxy did with it, what caused it and what its server is called; under `redaction` where values were
-//! hidden; under `missing` which bodies are not there (`raw` is `null` then).
+//! hidden; under `missing` which bodies are not there (`raw` is `null` then); under `notes` what people noted.
 
 use super::body::{self, has_missing_body, id, text, time, write_value};
 use super::{ExportFormat, ExportSummary, report_progress};
 use crate::index::Row;
-use crate::{Error, ProxyMessage, SessionRecord, Verdict, timestamp};
+use crate::{Error, ProxyMessage, SessionNote, SessionRecord, Verdict, timestamp};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::time::Duration;
@@ -62,6 +62,11 @@ fn write(
     }
     if !missing.is_empty() {
         metadata.insert("missing".to_owned(), missing.into());
+    }
+    let notes = session.notes()?;
+    if !notes.is_empty() {
+        let notes: Vec<Value> = notes.iter().map(SessionNote::to_json).collect();
+        metadata.insert("notes".to_owned(), notes.into());
     }
     write_metadata(out, session, metadata)?;
     Ok(exported)
@@ -160,6 +165,12 @@ fn proxy_facts(
         ] {
             if is {
                 add(name, true.into());
+            }
+        }
+        if let Some(origin) = message.replay_of {
+            add("replay_of", origin.sequence.into());
+            if origin.is_edited {
+                add("edited", true.into());
             }
         }
         if let Some(held) = message.held {

@@ -8,11 +8,12 @@ mod stderr_block;
 
 use super::body::{has_missing_body, missing};
 use super::{ExportFormat, ExportSummary, report_progress};
+use crate::filter::is_http_error;
 use crate::message::RawBody;
 use crate::session_record::RecordedLine;
 use crate::{
-    Error, HttpHead, MessageWithContext, PeerInfo, ProxyMessage, SessionRecord, UNNAMED_SERVER,
-    duration_text, timestamp,
+    Error, HttpHead, MessageWithContext, PeerInfo, ProxyMessage, SessionNote, SessionRecord,
+    UNNAMED_SERVER, duration_text, timestamp,
 };
 use mcp_proxy_wire::{Direction, Kind};
 use std::fmt::Write as _;
@@ -91,11 +92,14 @@ fn write(
             put(out, &line)?;
         }
     }
+    let notes = session.notes()?;
     put(out, "\n## Message bodies\n")?;
     for index in 0..session.len() {
         let told = session.message_with_context(index)?;
         exported.missing += u64::from(has_missing_body(&told.message));
-        write_body(out, &told, &servers)?;
+        let notes = notes.iter();
+        let notes = notes.filter(|note| note.sequence == Some(told.message.sequence));
+        write_body(out, &told, &servers, notes)?;
         report_progress(session.len() + index + 1, total, progress);
     }
     stderr.write(session, out)?;
@@ -183,10 +187,11 @@ fn table_row(told: &MessageWithContext, servers: &ServerLabels<'_>) -> String {
     )
 }
 
-fn write_body(
+fn write_body<'n>(
     out: &mut dyn Write,
     told: &MessageWithContext,
     servers: &ServerLabels<'_>,
+    notes: impl Iterator<Item = &'n SessionNote>,
 ) -> Result<(), Error> {
     let message = &told.message;
     let (method, name) = subject(told);
@@ -210,7 +215,9 @@ fn write_body(
     if let Some(held) = message.request_held {
         let _ = write!(text, ", its request was held {}", duration_text(held));
     }
-    if let Some(http) = &message.http {
+    // A status that is a problem was said.
+    let http = message.http.as_ref();
+    if let Some(http) = http.filter(|http| !http.status.is_some_and(is_http_error)) {
         let _ = write!(text, ", {}", cell(&http_line(http)));
     }
     text.push_str("\n\n");
@@ -225,7 +232,10 @@ fn write_body(
             false => writeln!(text, " ({})", cell(&verdict.why)),
         };
     }
-    if !(remarks.is_empty() && message.verdicts.is_empty()) {
+    for note in notes {
+        let _ = writeln!(text, "- note of {}: {}", cell(&note.by), cell(&note.text));
+    }
+    if text.ends_with("\n") && !text.ends_with("\n\n") {
         text.push('\n');
     }
     if let Some(original) = &message.original_raw {
@@ -304,6 +314,9 @@ fn event_text(record: &RecordedLine) -> Option<String> {
         if let Some(number) = record.member::<i64>(key) {
             let _ = write!(line, " {key} {number}");
         }
+    }
+    if let Some(by) = record.member::<String>("by") {
+        let _ = write!(line, " by {}", cell(&by));
     }
     for key in ["text", "why"] {
         if let Some(text) = record.member::<String>(key) {

@@ -74,6 +74,17 @@ pub enum EnvelopeFacts<'a> {
 }
 
 impl EnvelopeFacts<'_> {
+    /// The status of the HTTP response that the message came in.
+    pub fn http_status(&self) -> Option<u16> {
+        match self {
+            EnvelopeFacts::Live(TransportEnvelope::Response(parts)) => Some(parts.status.as_u16()),
+            EnvelopeFacts::Recorded {
+                http: Some(http), ..
+            } => http.status,
+            _ => None,
+        }
+    }
+
     /// Whether the message is the body of an HTTP request or response.
     pub fn has_http_head(&self) -> bool {
         match self {
@@ -85,6 +96,11 @@ impl EnvelopeFacts<'_> {
             EnvelopeFacts::Recorded { http, sse } => http.is_some() && sse.is_none(),
         }
     }
+}
+
+/// Whether an HTTP status says that something went wrong.
+pub fn is_http_error(status: u16) -> bool {
+    status >= 400
 }
 
 /// What may be true of a message besides.
@@ -137,6 +153,7 @@ impl MessageFacts<'_> {
         use mcp_proxy_wire::Field::ResultField;
         match self.kind() {
             Kind::Error => "error",
+            _ if self.envelope.http_status().is_some_and(is_http_error) => "error",
             Kind::Response => {
                 let is_error = self.message.span(ResultField("isError"));
                 let failed = is_error.is_some_and(|span| self.message.slice(span) == b"true");

@@ -82,7 +82,7 @@ pub const FIELDS: &[FilterField] = &[
     field(
         "status",
         "string",
-        "of an answer, ok or error (a tool that failed too); of anything else, none",
+        "of an answer, ok or error (also for a tool that failed, and for an HTTP status of 400 or more); of anything else, none",
         |f, _| Some(word(f.status())),
     ),
     field("id", "any", "the JSON-RPC id", |f, account| f.id(account)),

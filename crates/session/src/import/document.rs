@@ -1,7 +1,7 @@
 //! The seed's JSON as it is read: the session without its messages, and one message after the other.
 
 use super::ImportWriter;
-use super::notes::MessageNotes;
+use super::notes::{ImportedNote, MessageNotes};
 use crate::{PeerInfo, SessionHeader, id, timestamp};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -57,6 +57,9 @@ impl DocumentHead {
             .ok_or_else(|| format!("`started_at` is {started_at:?}, which is not a time"))?;
         let mut metadata = self.metadata.clone().unwrap_or_default();
         metadata.remove(MessageNotes::MEMBER);
+        if self.has_notes() {
+            metadata.remove(ImportedNote::MEMBER);
+        }
         let id = match (identity, &self.id) {
             (SessionIdentity::Same, Some(id)) => id.clone(),
             (SessionIdentity::New, Some(id)) => {
@@ -86,6 +89,19 @@ impl DocumentHead {
             FxHashMap::<u64, u32>::deserialize(redacted).ok()
         });
         told.unwrap_or_default()
+    }
+
+    /// The notes of people, as an export of ours has them in the metadata.
+    pub(super) fn user_notes(&self) -> Vec<ImportedNote> {
+        let notes = self.metadata.as_ref();
+        let notes = notes.and_then(|metadata| metadata.get(ImportedNote::MEMBER));
+        let notes = notes.and_then(|notes| Vec::<ImportedNote>::deserialize(notes).ok());
+        notes.unwrap_or_default()
+    }
+
+    /// Another program may use the name for something else.
+    fn has_notes(&self) -> bool {
+        !self.user_notes().is_empty()
     }
 
     /// What the proxy did with messages, as an export of ours says it in the metadata.

@@ -3,7 +3,7 @@
 use super::connections::ConnectionPlace;
 use super::row::Flag;
 use super::strings::{StringId, hash};
-use super::{Index, LineLocation, Row, VerdictLocation};
+use super::{Index, LineLocation, OutsideLine, Row, VerdictLocation};
 use crate::line_members::{self, LineMembers};
 use crate::lines::LineScanner;
 use std::fs::File;
@@ -107,7 +107,7 @@ impl Index {
 
     fn add_act(&mut self, place: LineLocation, line: &[u8]) {
         let mut members = LineMembers::new(line);
-        let mut row = None;
+        let mut about = None;
         let mut flag = None;
         while let Some(key) = members.next_key() {
             if matches!(key, b"raw" | b"raw_text" | b"raw_b64" | b"raw_ref") {
@@ -116,9 +116,7 @@ impl Index {
             }
             let Some(value) = members.value() else { break };
             match key {
-                b"sequence" => {
-                    row = line_members::number(value).and_then(|sequence| self.find(sequence))
-                }
+                b"sequence" => about = line_members::number(value),
                 b"kind" => {
                     flag = match value {
                         b"\"drop\"" => Some(Flag::Dropped),
@@ -134,7 +132,7 @@ impl Index {
                 _ => {}
             }
         }
-        if let Some(row) = row {
+        if let Some(row) = about.and_then(|sequence| self.find_or_note(sequence, place)) {
             self.insert_act(VerdictLocation {
                 row: row as u32,
                 line: place,
@@ -151,7 +149,7 @@ impl Index {
             let Some(value) = members.value() else { return };
             if key == b"kind" {
                 return match value {
-                    b"\"undelivered\"" => self.add_undelivered(members),
+                    b"\"undelivered\"" => self.add_undelivered(place, members),
                     b"\"open\"" => self.add_open(place, members),
                     b"\"close\"" => self.add_close(members),
                     _ => {}
@@ -160,11 +158,21 @@ impl Index {
         }
     }
 
-    fn add_undelivered(&mut self, members: LineMembers<'_>) {
+    fn add_undelivered(&mut self, place: LineLocation, members: LineMembers<'_>) {
         let sequence = find(members, b"sequence").and_then(line_members::number);
-        if let Some(row) = sequence.and_then(|sequence| self.find(sequence)) {
+        if let Some(row) = sequence.and_then(|sequence| self.find_or_note(sequence, place)) {
             self.rows[row].set(Flag::Undelivered);
         }
+    }
+
+    /// The row that a line is about. A line about a message of an earlier part is noted.
+    fn find_or_note(&mut self, sequence: u64, line: LineLocation) -> Option<usize> {
+        let found = self.find(sequence);
+        let is_earlier = |row: &Row| sequence < row.sequence();
+        if found.is_none() && self.rows.first().is_none_or(is_earlier) {
+            self.outside.push(OutsideLine { sequence, line });
+        }
+        found
     }
 
     fn add_open(&mut self, line: LineLocation, mut members: LineMembers<'_>) {

@@ -5,7 +5,7 @@
 //! and serialised again.
 
 use super::{BatchPart, HttpHead, ProxyMessage, RawBody, SseFields, Verdict};
-use crate::{RecordedLine, timestamp};
+use crate::{RecordedLine, ReplayOrigin, timestamp};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -87,6 +87,12 @@ impl MessageWithContext {
         line.some("held_us", message.held.map(micros));
         line.value("modified", message.modified);
         self.flags(&mut line);
+        if let Some(origin) = message.replay_of {
+            line.value("replay_of", origin.sequence);
+            if origin.is_edited {
+                line.value("edited", true);
+            }
+        }
         if message.redacted > 0 {
             line.value("redacted", message.redacted);
         }
@@ -127,6 +133,10 @@ impl MessageWithContext {
         message.undecided = flag("undecided");
         message.delayed = flag("delayed");
         message.redirected = flag("redirected");
+        message.replay_of = record.member("replay_of").map(|sequence| ReplayOrigin {
+            sequence,
+            is_edited: flag("edited"),
+        });
         message.held = record.member("held_us").map(Duration::from_micros);
         let asked = record.member::<Value>("asked");
         Ok(MessageWithContext {

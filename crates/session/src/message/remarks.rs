@@ -4,6 +4,7 @@
 
 use super::{MessageWithContext, ProxyMessage, RawBody};
 use crate::duration_text;
+use crate::filter::is_http_error;
 use mcp_proxy_wire::{Field, Kind, Message, Origin};
 
 /// What is wrong with a message.
@@ -19,7 +20,7 @@ impl MessageWithContext {
     /// What is wrong with it: an error, a tool that failed, an HTTP status, bytes that are not JSON-RPC.
     pub fn problem(&self) -> Option<MessageProblem> {
         let http = self.message.http.as_ref().and_then(|http| http.status);
-        let status = http.filter(|status| *status >= 400);
+        let status = http.filter(|status| is_http_error(*status));
         let status = status.map(|status| format!("HTTP {status}"));
         let asked = self.request.as_ref().map(|asked| asked.method.as_str());
         let own = own_problem(&self.message, asked);
@@ -52,7 +53,12 @@ impl MessageWithContext {
         add(message.late, "late");
         add(message.duplicate, "duplicate");
         add(message.origin == Origin::Proxy, "made by the proxy");
-        add(message.origin == Origin::Replay, "replayed");
+        let replay = match message.replay_of {
+            Some(origin) if origin.is_edited => format!("edited replay of #{}", origin.sequence),
+            Some(origin) => format!("replay of #{}", origin.sequence),
+            None => "replayed".to_owned(),
+        };
+        add(message.origin == Origin::Replay, &replay);
         add(self.undelivered, "undelivered");
         if let Some(parent) = message.parent {
             words.push(format!("caused by #{parent}"));

@@ -15,15 +15,22 @@ impl RecordLineWriter {
                 self.close();
                 return;
             }
-            RecordEvent::Mark {
-                sequence,
-                mark,
-                text,
-            } => {
+            RecordEvent::UserNote { sequence, by, text } => {
+                self.open("note", time);
+                if let Some(sequence) = sequence {
+                    self.number("sequence", *sequence);
+                }
+                self.text("by", by);
+                self.text("text", text);
+                self.close();
+                return;
+            }
+            RecordEvent::Mark { sequence, mark, by } => {
                 self.open("note", time);
                 self.number("sequence", *sequence);
                 self.word("mark", mark.as_str());
-                self.text("text", text);
+                self.text("by", by);
+                self.text("text", &format!("mark {}", mark.as_str()));
                 self.close();
                 return;
             }
@@ -103,7 +110,7 @@ impl RecordLineWriter {
                 self.number("sequence", sequence);
                 self.text("why", why);
             }
-            RecordEvent::Note { .. } | RecordEvent::Mark { .. } => {}
+            RecordEvent::Note { .. } | RecordEvent::UserNote { .. } | RecordEvent::Mark { .. } => {}
         }
         self.close();
     }

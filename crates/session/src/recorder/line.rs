@@ -7,7 +7,7 @@
 use super::line_redaction::LineRedaction;
 use crate::credential_redaction::CredentialRedaction;
 use crate::json::{push_base64, push_escaped, push_octets, push_string, push_u64};
-use crate::record_input::{NewBatchPart, NewBody, NewMessage};
+use crate::record_input::{NewBatchPart, NewBody, NewMessage, ReplayOrigin};
 use crate::timestamp::TimestampWriter;
 use crate::{MessageId, PeerInfo, RedactedMessage, Redaction, SideName};
 use bytes::Bytes;
@@ -106,6 +106,14 @@ impl RecordLineWriter {
             &mut self.out,
             hidden.as_deref().unwrap_or(masked.as_bytes()),
         );
+    }
+
+    /// The message that a replay sends again.
+    pub(super) fn replay_origin(&mut self, origin: ReplayOrigin) {
+        self.number("replay_of", origin.sequence);
+        if origin.is_edited {
+            self.out.extend_from_slice(b",\"edited\":true");
+        }
     }
 
     /// How many values of the bodies of this line were hidden.

@@ -75,14 +75,20 @@ impl RecentMessages {
         self.lines.redaction.as_ref().map(Redaction::facts)
     }
 
-    /// Keeps a message.
-    pub fn record_message(&mut self, message: &NewMessage<'_>) {
+    /// Keeps a message. Returns how many values were hidden in it.
+    pub fn record_message(&mut self, message: &NewMessage<'_>) -> u32 {
         match self.lines.redaction.clone() {
-            None => self.keep(message, LineRedaction::Nothing),
+            None => {
+                self.keep(message, LineRedaction::Nothing);
+                0
+            }
             Some(redaction) => {
+                let mut count = 0;
                 line_redaction::redact_message(message, &redaction, |message, hidden| {
+                    count = hidden.count();
                     self.keep(message, hidden);
-                })
+                });
+                count
             }
         }
     }
@@ -162,6 +168,9 @@ impl RecentMessages {
         lines.text("why", &act.why);
         if let Some(delay) = act.delay {
             lines.number("delay_us", micros(delay));
+        }
+        if let Some(origin) = act.replay_of {
+            lines.replay_origin(origin);
         }
         lines.redacted();
         for (key, raw) in [("original_raw", &act.original_raw), ("raw", &act.raw)] {
@@ -372,6 +381,7 @@ mod tests {
             by: "user".to_owned(),
             why: String::new(),
             delay: None,
+            replay_of: None,
             original_raw: None,
             raw: Some(Bytes::from_static(br#"{"id":1,"result":{"a":1}}"#)),
         });
@@ -416,6 +426,7 @@ mod tests {
             by: "user".to_owned(),
             why: String::new(),
             delay: None,
+            replay_of: None,
             original_raw: Some(Bytes::from_static(br#"{"password":"S3CRET"}"#)),
             raw: None,
         });

@@ -26,7 +26,7 @@ impl RecordSink {
     }
 
     /// See [`Recorder::record_message`].
-    pub fn record_message(&mut self, message: &NewMessage<'_>) {
+    pub fn record_message(&mut self, message: &NewMessage<'_>) -> u32 {
         match self {
             RecordSink::File(recorder) => recorder.record_message(message),
             RecordSink::Memory(ring) => ring.record_message(message),

@@ -106,6 +106,60 @@ fn quote(layer: u32) -> String {
 #[error("values were redacted and are needed: {}", .0.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))]
 pub struct MissingFills(pub Vec<u32>);
 
+/// A place in a message where a value was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RedactedPlace {
+    /// The number of the mark.
+    pub mark: u32,
+    /// The member, such as `params.arguments.token`. Empty if the message is not JSON.
+    pub path: String,
+}
+
+/// Where the marks of a message are.
+pub fn redacted_places(message: &Message, facts: &RedactionFacts) -> Vec<RedactedPlace> {
+    let front = front(&facts.nonce);
+    let mut places = Vec::new();
+    match serde_json::from_slice::<Value>(message.raw()) {
+        Ok(value) => find_places(&value, &front, "", &mut places),
+        Err(_) => add_places(message.raw(), &front, "", &mut places),
+    }
+    places.sort_by_key(|place| place.mark);
+    places
+}
+
+fn find_places(value: &Value, front: &str, path: &str, places: &mut Vec<RedactedPlace>) {
+    let below = |name: &str| match path {
+        "" => name.to_owned(),
+        _ => format!("{path}.{name}"),
+    };
+    match value {
+        Value::String(text) => add_places(text.as_bytes(), front, path, places),
+        Value::Array(list) => {
+            for (index, value) in list.iter().enumerate() {
+                find_places(value, front, &format!("{path}[{index}]"), places);
+            }
+        }
+        Value::Object(members) => {
+            for (name, value) in members {
+                add_places(name.as_bytes(), front, &below(name), places);
+                find_places(value, front, &below(name), places);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn add_places(text: &[u8], front: &str, path: &str, places: &mut Vec<RedactedPlace>) {
+    for at in memchr::memmem::find_iter(text, front.as_bytes()) {
+        if let Some((_, mark)) = mark_at(text, at, front.len()) {
+            places.push(RedactedPlace {
+                mark,
+                path: path.to_owned(),
+            });
+        }
+    }
+}
+
 /// Puts values back in the place of a message's marks, so that it can be sent again. A value that was the whole of a JSON value
 /// may be any JSON; one inside of a string is put in as text.
 pub fn fill_redactions(

@@ -1,9 +1,10 @@
 //! Record lines as values: a `msg` line becomes a [`ProxyMessage`], an `act` line a [`Verdict`].
 
+use super::SessionNote;
 use crate::header::is_file_name;
 use crate::line_members::{self, LineMembers};
 use crate::message::{BatchPart, HttpHead, ProxyMessage, RawBody, SseFields, Verdict, batch_parts};
-use crate::{MessageId, timestamp};
+use crate::{MessageId, ReplayOrigin, timestamp};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -11,6 +12,30 @@ use mcp_proxy_wire::{Direction, Kind, Message, Origin, Transport};
 use serde::Deserialize;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
+
+/// Reads a `note` line that a person wrote.
+pub(super) fn note(line: &Bytes) -> Option<SessionNote> {
+    let mut found = SessionNote {
+        timestamp: SystemTime::UNIX_EPOCH,
+        sequence: None,
+        mark: None,
+        by: String::new(),
+        text: String::new(),
+    };
+    let mut members = LineMembers::new(line);
+    while let Some(key) = members.next_key() {
+        let value = members.value()?;
+        match key {
+            b"timestamp" => found.timestamp = time(value)?,
+            b"sequence" => found.sequence = line_members::number(value),
+            b"mark" => found.mark = line_members::text(value),
+            b"by" => found.by = line_members::text(value)?,
+            b"text" => found.text = line_members::text(value).unwrap_or_default(),
+            _ => {}
+        }
+    }
+    (!found.by.is_empty()).then_some(found)
+}
 
 /// Reads a `msg` line. `folder` is where its side file would be.
 pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, String> {
@@ -56,6 +81,7 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
         parts: Vec::new(),
         http: None,
         sse: None,
+        replay_of: None,
         verdicts: Vec::new(),
     };
     let mut members = LineMembers::new(line);
@@ -135,10 +161,12 @@ pub(crate) fn verdict(line: &Bytes, folder: &Path) -> Result<Verdict, String> {
         by: String::new(),
         why: String::new(),
         delay: None,
+        replay_of: None,
         redacted: 0,
         original_raw: None,
         raw: None,
     };
+    let mut is_edited = false;
     let mut members = LineMembers::new(line);
     while let Some(key) = members.next_key() {
         let value = members.value().ok_or("a value does not end")?;
@@ -148,6 +176,13 @@ pub(crate) fn verdict(line: &Bytes, folder: &Path) -> Result<Verdict, String> {
             b"by" => found.by = line_members::text(value).unwrap_or_default(),
             b"why" => found.why = line_members::text(value).unwrap_or_default(),
             b"delay_us" => found.delay = micros(value),
+            b"replay_of" => {
+                found.replay_of = line_members::number(value).map(|sequence| ReplayOrigin {
+                    sequence,
+                    is_edited: false,
+                })
+            }
+            b"edited" => is_edited = value == b"true",
             b"redacted" => found.redacted = count(value),
             _ => match key.strip_prefix(b"original_") {
                 Some(key) if key.starts_with(b"raw") => {
@@ -159,6 +194,9 @@ pub(crate) fn verdict(line: &Bytes, folder: &Path) -> Result<Verdict, String> {
         }
     }
     found.timestamp = timestamp.ok_or("there is no timestamp")?;
+    if let Some(origin) = &mut found.replay_of {
+        origin.is_edited = is_edited;
+    }
     Ok(found)
 }
 

@@ -1,7 +1,7 @@
 //! One verdict of a sample, described step by step and then written.
 
 use super::{SALT, SampleRecord, bytes};
-use crate::{MessageId, NewVerdict};
+use crate::{MessageId, NewVerdict, ReplayOrigin};
 use std::time::Duration;
 
 /// A verdict that is not written yet: [`SampleVerdict::write`] does that.
@@ -28,6 +28,7 @@ impl<'a> SampleVerdict<'a> {
                 by: "user".to_owned(),
                 why: "as asked".to_owned(),
                 delay: None,
+                replay_of: None,
                 original_raw: None,
                 raw: None,
             },
@@ -56,6 +57,12 @@ impl<'a> SampleVerdict<'a> {
     /// It delays the message.
     pub fn delay(mut self, delay: Duration) -> SampleVerdict<'a> {
         self.act.delay = Some(delay);
+        self
+    }
+
+    /// It is a replay of this message.
+    pub fn replay_of(mut self, origin: ReplayOrigin) -> SampleVerdict<'a> {
+        self.act.replay_of = Some(origin);
         self
     }
 

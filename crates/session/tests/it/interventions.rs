@@ -1,8 +1,9 @@
 //! What the proxy did with messages, in everything that is read or exported: a session with one of each.
 
-use mcp_proxy_session::testing::{SamplePace, SampleRecord, event, post};
+use mcp_proxy_session::testing::{SamplePace, SampleRecord, event, post, response};
 use mcp_proxy_session::{
-    BodyInclusion, Filter, MessageWithContext, RecordEvent, SessionRecord, export,
+    BodyInclusion, Filter, MarkOperation, MessageWithContext, RecordEvent, ReplayOrigin,
+    SessionRecord, export,
 };
 use mcp_proxy_wire::Origin;
 use serde_json::Value;
@@ -298,4 +299,100 @@ fn an_answer_that_is_exported_brings_its_request() {
         let answers = &message["correlated_id"];
         assert!(answers.is_null() || ids.contains(&answers), "{message}");
     }
+}
+
+/// A message, its edited replay, and what people noted.
+fn noted() -> SampleRecord {
+    let mut record = SampleRecord::new();
+    record.call(1, "total", "{}");
+    record.by(Origin::Replay).call(2, "total", "{}");
+    let origin = ReplayOrigin {
+        sequence: 1,
+        is_edited: true,
+    };
+    record.verdict("replay", 2).replay_of(origin).write();
+    record.io(&RecordEvent::Note {
+        text: "of the proxy",
+    });
+    record.io(&RecordEvent::UserNote {
+        sequence: Some(1),
+        by: "user (tui, pid 7)",
+        text: "a | b",
+    });
+    record.io(&RecordEvent::UserNote {
+        sequence: None,
+        by: "user",
+        text: "on all of it",
+    });
+    record.mark(2, MarkOperation::Set);
+    record
+}
+
+#[test]
+fn every_export_has_the_notes_of_people_and_the_origin_of_a_replay() {
+    let mut record = noted();
+    let session = record.open();
+    let notes = session.notes().unwrap();
+    let about: Vec<_> = notes.iter().map(|note| note.sequence).collect();
+    assert_eq!(about, [Some(1), None, Some(2)]);
+    let document = json(&session);
+    let told = &document["metadata"]["notes"];
+    assert_eq!(
+        (&told[0]["by"], &told[0]["text"]),
+        (&"user (tui, pid 7)".into(), &"a | b".into())
+    );
+    assert_eq!(
+        (&told[1]["sequence"], &told[2]["mark"]),
+        (&Value::Null, &"set".into())
+    );
+    let replay = &document["metadata"]["proxy"]["2"];
+    assert_eq!(
+        (&replay["replay_of"], &replay["edited"]),
+        (&1.into(), &true.into())
+    );
+    assert_eq!(replay["verdicts"], Value::Null);
+    let har: Value = serde_json::from_str(&exported(&session, "har")).unwrap();
+    assert_eq!(&har["log"]["_notes"], told);
+    assert_eq!(har["log"]["entries"][1]["request"]["_replayOf"], 1);
+    let report = exported(&session, "markdown");
+    let (_, bodies) = report.split_once("### #1").unwrap();
+    assert!(
+        bodies.contains("a \\| b") && report.contains("on all of it"),
+        "{report}"
+    );
+    assert!(exported(&session, "jsonl").contains("on all of it"));
+    // And back.
+    let source = record.beside("s.json");
+    std::fs::write(&source, exported(&session, "json")).unwrap();
+    assert_eq!(json(&SessionRecord::open(&source).unwrap()), document);
+    // A note on a message that was left out is left out too.
+    let mut session = record.open();
+    let filter = Filter::parse(".sequence == 2").unwrap();
+    session.retain_matching(&filter).unwrap();
+    let about: Vec<_> = session
+        .notes()
+        .unwrap()
+        .iter()
+        .map(|note| note.sequence)
+        .collect();
+    assert_eq!(about, [None, Some(2)]);
+}
+
+#[test]
+fn an_http_error_that_is_not_json_is_an_error_and_said_once() {
+    let mut record = SampleRecord::new();
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let call = record.from_client(call).carried_by(&post("/mcp", &[]));
+    call.in_exchange(1).write();
+    let answer = record.from_server("Bad things");
+    let answer = answer.carried_by(&response(400, &[])).in_exchange(1);
+    let answer = answer.write();
+    let session = record.open();
+    let filter = Filter::parse(".status == \"error\"").unwrap();
+    let rows = session.rows().iter();
+    let found = rows.filter(|row| filter.matches(&session, row).unwrap());
+    assert!(found.map(|row| row.sequence()).eq([answer]));
+    let report = exported(&session, "markdown");
+    let (_, body) = report.split_once("### #2").unwrap();
+    assert_eq!(body.matches("HTTP 400").count(), 1, "{body}");
 }

@@ -2,8 +2,8 @@
 
 use mcp_proxy_session::testing::{SampleRecord, header, options};
 use mcp_proxy_session::{
-    Durability, PeerInfo, RecordErrorPolicy, RecordOptions, SIDE_LIMIT, SessionRecord, copy_record,
-    side_folder, store,
+    Durability, PeerInfo, RecordErrorPolicy, RecordEvent, RecordOptions, SIDE_LIMIT, SessionParts,
+    SessionRecord, copy_record, side_folder, store,
 };
 use mcp_proxy_wire::Transport;
 use std::path::PathBuf;
@@ -227,4 +227,72 @@ fn every_part_is_forced_onto_the_disk() {
     };
     assert_eq!(synced, Ok(()));
     assert!(record.recorder.part_paths().len() > 1);
+}
+
+#[test]
+fn parts_are_one_list_of_rows() {
+    let mut record = small_parts(1_500);
+    let request = record.call(1, "slow", "{}");
+    let held = record.call(2, "held", "{}");
+    record.verdict("hold", held).write();
+    record.flush();
+    let mut parts = SessionParts::open(record.path()).unwrap();
+    for id in 3..9 {
+        record.call(id, "other", "{}");
+        record.flush();
+    }
+    let answer = record.result(1, request, "{}");
+    record.verdict("drop", held).write();
+    record.io(&RecordEvent::Undelivered {
+        sequence: request,
+        why: "gone",
+    });
+    record.flush();
+    let paths = record.recorder.part_paths();
+    assert!(paths.len() > 2);
+    // The last part is stored, so its index is read and not built.
+    let last = paths.last().unwrap();
+    SessionRecord::open(last).unwrap().store_index().unwrap();
+
+    let check = |parts: &SessionParts| {
+        assert_eq!(parts.len() as u64, answer);
+        let numbers = (0..parts.len()).map(|row| parts.row(row).unwrap().sequence());
+        assert!(numbers.eq(1..=answer));
+        assert_eq!(parts.at_or_after(5), 4);
+        assert_eq!(parts.find(answer), Some(answer as usize - 1));
+        assert_eq!(
+            (parts.find(answer + 1), parts.part_of(99).is_none()),
+            (None, true)
+        );
+        // What the last file says about messages of the first.
+        let answer = parts.find(answer).unwrap();
+        assert_eq!((parts.peer(0), parts.peer(answer)), (Some(answer), Some(0)));
+        let told = parts.message_with_context(answer).unwrap();
+        assert_eq!(told.request.unwrap().name.as_deref(), Some("slow"));
+        assert!(parts.message_with_context(0).unwrap().undelivered);
+        let dropped = parts.message(1).unwrap();
+        assert!(dropped.dropped && !dropped.undecided);
+        assert!(parts.has_outside_facts(1) && !parts.has_outside_facts(3));
+    };
+    // One that grew, one that was opened at its beginning, and one that was opened at its end.
+    parts.refresh().unwrap();
+    check(&parts);
+    check(&SessionParts::open(&paths[0]).unwrap());
+    let mut parts = SessionParts::open(last).unwrap();
+    assert!(parts.row(0).unwrap().sequence() > 2 && parts.oldest_sequence() == 1);
+    parts.open_earlier(1).unwrap();
+    check(&parts);
+}
+
+#[test]
+fn parts_that_were_removed_are_left_out() {
+    let mut record = small_parts(1_500);
+    talk(&mut record, 8);
+    let paths = record.recorder.part_paths();
+    std::fs::remove_file(&paths[0]).unwrap();
+    let mut parts = SessionParts::open(paths.last().unwrap()).unwrap();
+    parts.open_earlier(1).unwrap();
+    let first = parts.row(0).unwrap().sequence();
+    assert!(first > 1 && parts.oldest_sequence() == first);
+    assert_eq!(parts.find(1), None);
 }

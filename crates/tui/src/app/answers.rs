@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use mcp_proxy_control::{
-    BreakpointsListRequest, ConnectionsListRequest, ControlRequest, ExportRequest, GetRequest,
-    HelloRequest, HoldEditRequest, HoldExtendRequest, HoldListRequest, InterceptMode, Notice,
-    ReplayRequest, ReplayResult, RulesListRequest, ServersListRequest, SubscribeRequest,
+    BreakpointsListRequest, ConnectionsListRequest, ControlRequest, ExportRequest, Fault,
+    GetRequest, HelloRequest, HoldEditRequest, HoldExtendRequest, HoldListRequest, InterceptMode,
+    Notice, ReplayRequest, ReplayResult, RulesListRequest, ServersListRequest, SubscribeRequest,
 };
 use mcp_proxy_session::MessageWithContext;
 
@@ -119,7 +119,7 @@ impl App {
         }
     }
 
-    pub(super) fn handle_answer(&mut self, id: u64, result: Result<Bytes, String>) {
+    pub(super) fn handle_answer(&mut self, id: u64, result: Result<Bytes, Fault>) {
         let Some(then) = self.pending_requests.remove(&id) else {
             return;
         };
@@ -132,7 +132,8 @@ impl App {
         }
     }
 
-    fn refused(&mut self, then: &RequestPurpose, why: &str) {
+    fn refused(&mut self, then: &RequestPurpose, fault: &Fault) {
+        let why = fault.text.as_str();
         if matches!(
             then,
             RequestPurpose::Resolved(..) | RequestPurpose::Replayed(_)
@@ -145,6 +146,9 @@ impl App {
         match then {
             RequestPurpose::Replayed(sequence) => {
                 self.complain(format!("#{sequence} was not replayed: {why}"));
+                if fault.reason() == Some("redacted") {
+                    self.edit_redacted(*sequence);
+                }
             }
             RequestPurpose::ServersChanged(task) => self.complain(task.failure(why)),
             // An older proxy does not know this, and a message that was decided meanwhile is told by its notice.

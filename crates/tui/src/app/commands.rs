@@ -127,7 +127,7 @@ impl App {
             UiCommand::Save => self.write_file(FileOutput::Copy, rest),
             UiCommand::Load if rest.is_empty() => self.type_command("load "),
             UiCommand::Load => self.load(rest),
-            UiCommand::Export if rest.is_empty() => self.type_command("export json "),
+            UiCommand::Export if rest.is_empty() => self.type_command("export "),
             UiCommand::Export => self.write_file(FileOutput::Export, rest),
             UiCommand::Note if rest.is_empty() => self.type_note(),
             UiCommand::Note => self.note(rest),

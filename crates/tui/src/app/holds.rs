@@ -207,6 +207,7 @@ impl App {
             return;
         };
         if self.tab != 0 || !matches!(self.overlay, Overlay::None) {
+            self.has_unseen_hold |= before.is_empty() && !held.is_empty();
             return;
         }
         let selected = tab.selected.unwrap_or(0);
@@ -222,6 +223,17 @@ impl App {
                 tab.select_place(usize::MAX);
             }
             _ => {}
+        }
+    }
+
+    /// The window is closed, or the user is back: what was held meanwhile is selected as if it were held now.
+    pub(super) fn select_unseen_hold(&mut self) {
+        if self.tab != 0 || !matches!(self.overlay, Overlay::None) {
+            return;
+        }
+        if std::mem::take(&mut self.has_unseen_hold) {
+            let held: Vec<u64> = self.proxy.held.iter().map(|held| held.sequence).collect();
+            self.select_next(&held, &[], false);
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use mcp_proxy_control::{ExportRequest, NoteRequest, SaveRequest};
 use mcp_proxy_session::Filter;
-use mcp_proxy_session::export::exporter;
+use mcp_proxy_session::export::{SessionExporter, exporter, exporter_for_file};
 use mcp_proxy_session::store::RecordListing;
 
 use super::answers::RequestPurpose;
@@ -46,14 +46,17 @@ impl App {
         if let Some(why) = self.cannot_note() {
             return self.complain(why);
         }
+        let (sequence, text) = message_and_text(text);
         let request = NoteRequest {
+            sequence,
             text: text.to_owned(),
             ..NoteRequest::default()
         };
-        self.ask(
-            &request,
-            RequestPurpose::Say("noted in the record".to_owned()),
-        );
+        let said = match sequence {
+            Some(sequence) => format!("your note on #{sequence} is in the record"),
+            None => "your note is in the record".to_owned(),
+        };
+        self.ask(&request, RequestPurpose::Say(said));
     }
 
     fn cannot_note(&self) -> Option<String> {
@@ -234,30 +237,36 @@ impl App {
         let record = record.map(|path| PathBuf::from(path.to_string_lossy().into_owned()));
         let output = |path: &str| absolute(path).to_string_lossy().into_owned();
         let then = RequestPurpose::Written(what);
-        match (what, rest.split_once(' ')) {
-            (FileOutput::Copy, _) => {
+        match what {
+            FileOutput::Copy => {
                 let output = output(rest);
                 let request = SaveRequest { output };
                 self.ask(&RecordRequest { request, record }, then);
             }
-            (FileOutput::Export, Some((format, path))) => {
-                // The prompt offers a format; the user may have typed another one after it.
-                let (format, path) = match path.trim_start().split_once(' ') {
-                    Some((other, path)) if exporter(other).is_some() => (other, path),
-                    _ => (format, path),
+            FileOutput::Export => {
+                let Some((format, path)) = format_and_path(rest) else {
+                    return self.complain("a path is needed: `:export session.har`");
                 };
                 let request = ExportRequest {
-                    format: format.to_owned(),
+                    format: format.name().to_owned(),
                     output: output(path),
                     force: false,
                 };
                 self.ask(&RecordRequest { request, record }, then);
             }
-            (FileOutput::Export, None) => {
-                self.complain("a format and a path are needed: `:export har session.har`");
-            }
         }
     }
+}
+
+/// `FORMAT PATH`, or a path whose ending names the format.
+fn format_and_path(rest: &str) -> Option<(&'static dyn SessionExporter, &str)> {
+    let (first, path) = rest.split_once(' ').unwrap_or((rest, ""));
+    if let Some(format) = exporter(first) {
+        let path = path.trim();
+        return (!path.is_empty()).then_some((format, path));
+    }
+    let by_ending = exporter_for_file(Path::new(rest));
+    Some((by_ending.or_else(|| exporter("json"))?, rest))
 }
 
 /// What is written into a file.
@@ -304,4 +313,14 @@ fn absolute(path: &str) -> PathBuf {
         _ => PathBuf::from(path),
     };
     std::path::absolute(&path).unwrap_or(path)
+}
+
+/// `#12: TEXT` is a note on message 12.
+fn message_and_text(note: &str) -> (Option<u64>, &str) {
+    let parts = note.strip_prefix('#').and_then(|rest| rest.split_once(':'));
+    let parts = parts.and_then(|(number, text)| Some((number.parse().ok()?, text.trim_start())));
+    match parts {
+        Some((number, text)) => (Some(number), text),
+        None => (None, note),
+    }
 }

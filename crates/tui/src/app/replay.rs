@@ -3,10 +3,10 @@
 use mcp_proxy_control::{ReplayRequest, ReplaySession};
 use mcp_proxy_wire::Direction;
 
-use super::App;
 use super::answers::RequestPurpose;
 use super::decisions::{EditCheck, EditLocation, editable};
-use crate::editor::EditPurpose;
+use super::{App, Overlay};
+use crate::editor::{EditPurpose, Editor};
 use crate::proxy::ProxyStatus;
 
 impl App {
@@ -30,6 +30,22 @@ impl App {
             }
             Some(Err(why)) => self.complain(why),
             None => {}
+        }
+    }
+
+    /// Has the user fill in the values of a message that nobody knows any more.
+    pub(super) fn edit_redacted(&mut self, sequence: u64) {
+        let is_selected = self.tabs.first().and_then(|tab| tab.selected) == Some(sequence);
+        if self.tab != 0 || !is_selected || !matches!(self.overlay, Overlay::None) {
+            return;
+        }
+        let detail = self.tabs.first().and_then(|tab| tab.detail.as_ref());
+        if let Some(Ok(text)) = detail.map(|detail| editable(detail, EditLocation::Here)) {
+            self.overlay = Overlay::Editor(Box::new(Editor::new(
+                EditPurpose::Replay { sequence },
+                None,
+                &text,
+            )));
         }
     }
 

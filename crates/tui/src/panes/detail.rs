@@ -227,7 +227,11 @@ fn facts(told: &MessageWithContext, sequence: u64, app: &App) -> Vec<String> {
     }
     match message.origin {
         Origin::Proxy => lines.push("made by the proxy".to_owned()),
-        Origin::Replay => lines.push("replayed".to_owned()),
+        Origin::Replay => lines.push(match message.replay_of {
+            Some(origin) if origin.is_edited => format!("edited replay of #{}", origin.sequence),
+            Some(origin) => format!("replay of #{}", origin.sequence),
+            None => "replayed".to_owned(),
+        }),
         Origin::Client | Origin::Server => {}
     }
     if let Some(parent) = message.parent {

@@ -70,31 +70,34 @@ fn confirm_quit(app: &App, frame: &mut Frame<'_>, area: Rect) {
 fn confirm_leave(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let breakpoints = app.proxy.breakpoints.len() as u64;
     let holding = match (app.proxy.mode, breakpoints) {
-        (InterceptMode::Intercept, _) => "The proxy keeps holding every message".to_owned(),
-        (InterceptMode::Passthrough, 0) => "The proxy keeps holding".to_owned(),
-        (InterceptMode::Passthrough, 1) => "1 breakpoint keeps holding messages".to_owned(),
-        (InterceptMode::Passthrough, count) => {
-            format!("{count} breakpoints keep holding messages")
+        (InterceptMode::Intercept, _) => "Every message will still be held after you quit",
+        (InterceptMode::Passthrough, 0) => "Still held",
+        (InterceptMode::Passthrough, 1) => {
+            "Your breakpoint will still hold messages after you quit"
+        }
+        (InterceptMode::Passthrough, _) => {
+            "Your breakpoints will still hold messages after you quit"
         }
     };
     let now = match app.proxy.held.len() as u64 {
         0 => String::new(),
-        held => format!("; {} held now", counted(held, "message")),
+        held => format!("; held now: {held}"),
     };
     let what = match (app.proxy.mode, breakpoints, app.proxy.held.len() as u64) {
         (InterceptMode::Passthrough, 0, held) => {
-            format!("{holding} {}.", counted(held, "message"))
+            format!("{holding}: {}.", counted(held, "message"))
         }
         _ => format!("{holding}{now}."),
     };
     let forward = match breakpoints {
         0 => "forward all and quit",
-        _ => "remove them, forward all and quit",
+        1 => "remove it, forward all, quit",
+        _ => "remove them, forward all, quit",
     };
     let choices = [
         (UiCommand::ForwardAndQuit, forward),
-        (UiCommand::QuitHolding, "keep holding and quit"),
-        (UiCommand::Stay, "cancel"),
+        (UiCommand::QuitHolding, "quit and keep holding"),
+        (UiCommand::Stay, "stay here"),
     ];
     confirm(app, frame, area, what, &choices);
 }

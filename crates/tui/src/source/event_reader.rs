@@ -10,9 +10,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use bytes::Bytes;
-use mcp_proxy_session::{MarkOperation, RecordedLine, Row, SessionRecord};
+use mcp_proxy_session::{MarkOperation, RecordedLine, Row, SessionParts, SessionRecord};
 
-use super::session_events::{KEPT, SessionEvent};
+use super::session_events::{KEPT, SessionEvent, SessionEventKind};
 
 /// Bytes read at a time.
 const PIECE: u64 = 1 << 20;
@@ -22,13 +22,22 @@ const MOST: u64 = 16 << 20;
 const GAPS: usize = 10_000;
 const PORTION: u64 = 4 << 20;
 
-/// A reader of the lines between messages.
+/// A reader of the lines between messages, in all parts of a record.
 #[derive(Debug)]
 pub(super) struct SessionEventReader {
+    /// One for each part, oldest first.
+    parts: Vec<PartEventReader>,
+}
+
+/// The same of one part.
+#[derive(Debug)]
+pub(super) struct PartEventReader {
     file: File,
     buffer: Vec<u8>,
     /// What was not looked through for marks yet.
     older: Option<GapCursor>,
+    /// The number of the part's first row.
+    first: usize,
 }
 
 /// What happened before a record was opened.
@@ -96,16 +105,80 @@ pub(super) struct AppendedEvents {
 }
 
 impl SessionEventReader {
-    pub(super) fn open(path: &Path) -> io::Result<SessionEventReader> {
+    pub(super) fn open(session: &SessionParts) -> Result<SessionEventReader, String> {
+        let parts = session.parts();
+        let parts = parts.map(|(record, first)| PartEventReader::open(record.path(), first));
         Ok(SessionEventReader {
-            file: File::open(path)?,
-            buffer: Vec::new(),
-            older: None,
+            parts: parts.collect::<Result<_, _>>()?,
         })
     }
 
+    /// Adds the part that follows.
+    pub(super) fn push(&mut self, part: PartEventReader) {
+        self.parts.push(part);
+    }
+
     /// The newest events of the whole record. What is older is left to [`SessionEventReader::older_marks`].
-    pub(super) fn newest(&mut self, session: &SessionRecord) -> io::Result<EarlierEvents> {
+    pub(super) fn newest(&mut self, session: &SessionParts) -> io::Result<EarlierEvents> {
+        let mut newest = EarlierEvents::default();
+        for (reader, (record, _)) in self.parts.iter_mut().zip(session.parts()).rev() {
+            if newest.events.len() >= KEPT {
+                reader.older = Some(GapCursor::all(record));
+                continue;
+            }
+            let mut found = reader.newest(record)?;
+            newest.marks.append(&mut found.marks);
+            found.events.append(&mut newest.events);
+            newest.events = found.events;
+        }
+        Ok(newest)
+    }
+
+    /// Whether there may be marks that were not looked for yet.
+    pub(super) fn has_older(&self) -> bool {
+        self.parts.iter().any(|part| part.older.is_some())
+    }
+
+    /// Marks before what [`SessionEventReader::newest`] read, the newest first: a portion of them, and the next at the next call.
+    pub(super) fn older_marks(
+        &mut self,
+        session: &SessionParts,
+    ) -> io::Result<Vec<(u64, MarkOperation)>> {
+        let mut parts = self.parts.iter_mut().zip(session.parts()).rev();
+        match parts.find(|(reader, _)| reader.older.is_some()) {
+            Some((reader, (record, _))) => reader.older_marks(record),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// What was appended to the last part after `from`, which was its end when it had `known` rows.
+    pub(super) fn since(
+        &mut self,
+        session: &SessionParts,
+        from: u64,
+        known: usize,
+    ) -> io::Result<AppendedEvents> {
+        match self.parts.last_mut() {
+            Some(last) => last.since(session, from, known),
+            None => Ok(AppendedEvents::default()),
+        }
+    }
+}
+
+impl PartEventReader {
+    /// `first` is the number of the part's first row.
+    pub(super) fn open(path: &Path, first: usize) -> Result<PartEventReader, String> {
+        let file =
+            File::open(path).map_err(|error| format!("cannot open {}: {error}", path.display()))?;
+        Ok(PartEventReader {
+            file,
+            buffer: Vec::new(),
+            older: None,
+            first,
+        })
+    }
+
+    fn newest(&mut self, session: &SessionRecord) -> io::Result<EarlierEvents> {
         let mut newest = Vec::new();
         let mut left = MOST;
         let mut older = GapCursor::all(session);
@@ -116,11 +189,12 @@ impl SessionEventReader {
             let mut found = Vec::new();
             let mut cut = from > gap.start;
             let rows = older.rows;
+            let first = self.first;
             self.lines(from..gap.end, |line| {
                 if std::mem::take(&mut cut) {
                     older.end = from + line.len() as u64 + 1;
                 } else {
-                    found.extend(SessionEvent::read(&record(line), rows));
+                    found.extend(event_of(&record(line), first, rows));
                 }
             })?;
             newest.extend(found.into_iter().rev());
@@ -143,16 +217,7 @@ impl SessionEventReader {
         })
     }
 
-    /// Whether there may be marks that were not looked for yet.
-    pub(super) fn has_older(&self) -> bool {
-        self.older.is_some()
-    }
-
-    /// Marks before what [`SessionEventReader::newest`] read, the newest first: a portion of them, and the next at the next call.
-    pub(super) fn older_marks(
-        &mut self,
-        session: &SessionRecord,
-    ) -> io::Result<Vec<(u64, MarkOperation)>> {
+    fn older_marks(&mut self, session: &SessionRecord) -> io::Result<Vec<(u64, MarkOperation)>> {
         let mut marks = Vec::new();
         // If it cannot be read now, it will not be read later.
         let Some(mut older) = self.older.take() else {
@@ -182,22 +247,26 @@ impl SessionEventReader {
         Ok(marks)
     }
 
-    /// What was appended after `from`, which was the record's end when it had `known` rows.
-    pub(super) fn since(
+    fn since(
         &mut self,
-        session: &SessionRecord,
+        session: &SessionParts,
         from: u64,
         known: usize,
     ) -> io::Result<AppendedEvents> {
         let mut rest = AppendedEvents::default();
         let mut start = from;
-        let new = session.rows().get(known..).unwrap_or_default();
+        let first = self.first;
+        let part = session.last_part();
+        let new = part.rows().get(known..).unwrap_or_default();
         let ends = new.iter().map(Some).chain([None]);
         for (index, row) in ends.enumerate() {
-            let end = row.map_or(session.bytes(), Row::offset);
+            let end = row.map_or(part.bytes(), Row::offset);
             if start < end {
                 let before = known + index;
-                self.lines(start..end, |line| rest.take(session, &record(line), before))?;
+                self.lines(start..end, |line| {
+                    let line = record(line);
+                    rest.take(session, &line, event_of(&line, first, before));
+                })?;
             }
             start = row.map_or(end, line_end);
         }
@@ -227,7 +296,14 @@ impl SessionEventReader {
 }
 
 impl AppendedEvents {
-    fn take(&mut self, session: &SessionRecord, record: &RecordedLine, row: usize) {
+    /// Adds what came after it.
+    pub(super) fn append(&mut self, mut later: AppendedEvents) {
+        self.events.append(&mut later.events);
+        self.marks.append(&mut later.marks);
+        self.changed.append(&mut later.changed);
+    }
+
+    fn take(&mut self, session: &SessionParts, record: &RecordedLine, event: Option<SessionEvent>) {
         let about_message = match record.kind() {
             "act" => true,
             "io" => record.member::<String>("kind").as_deref() == Some("undelivered"),
@@ -238,10 +314,17 @@ impl AppendedEvents {
             let about = sequence.and_then(|sequence| session.find(sequence));
             self.changed.extend(about.map(|row| row as u32));
         }
-        let event = SessionEvent::read(record, row);
         self.marks.extend(event.as_ref().and_then(|one| one.mark));
         self.events.extend(event);
     }
+}
+
+/// A line as an event, if it is one. `first` is the number of its part's first row, and `rows` how many rows of the part come
+/// before it. A part begins with the connections that are open already, which is not news.
+fn event_of(line: &RecordedLine, first: usize, rows: usize) -> Option<SessionEvent> {
+    let event = SessionEvent::read(line, first + rows)?;
+    let is_repeated = first > 0 && rows == 0 && event.kind == SessionEventKind::Open;
+    (!is_repeated).then_some(event)
 }
 
 fn record(line: &[u8]) -> RecordedLine {

@@ -4,6 +4,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use mcp_proxy_session::filter::is_http_error;
 use mcp_proxy_session::{MessageWithContext, RawBody, Row, SessionRecord};
 use mcp_proxy_wire::{Direction, Field, Kind, Message, Origin};
 
@@ -37,6 +38,8 @@ pub struct MessageRow {
     pub len: u64,
     /// An error answer, or a tool's result that says it failed (of bodies in side files that is not known here).
     pub is_error: bool,
+    /// The status of the HTTP response that it came in, if that says that something went wrong.
+    pub http_error: Option<u16>,
     /// A verdict changed it.
     pub modified: bool,
     /// A verdict dropped it.
@@ -84,6 +87,7 @@ impl MessageRow {
             latency: message.latency,
             len: message.len,
             is_error: is_error(told),
+            http_error: http_error(told),
             modified: message.modified,
             dropped: message.dropped,
             refused: message.refused,
@@ -118,6 +122,7 @@ impl MessageRow {
             latency: row.latency(),
             len: u64::from(row.line_len()),
             is_error: row.kind() == Kind::Error,
+            http_error: None,
             modified: row.is_modified(),
             dropped: row.is_dropped(),
             refused: row.is_refused(),
@@ -148,6 +153,11 @@ fn excerpt(told: &MessageWithContext) -> Option<String> {
     Some(String::from_utf8_lossy(start).into_owned())
 }
 
+fn http_error(told: &MessageWithContext) -> Option<u16> {
+    let status = told.message.http.as_ref()?.status;
+    status.filter(|status| is_http_error(*status))
+}
+
 /// As `.status` of a filter sees it: a tool that fails answers with a result that says so.
 fn is_error(told: &MessageWithContext) -> bool {
     let message = &told.message;
@@ -157,6 +167,7 @@ fn is_error(told: &MessageWithContext) -> bool {
         .is_none_or(|asked| asked.method == "tools/call");
     match message.kind {
         Kind::Error => true,
+        _ if http_error(told).is_some() => true,
         Kind::Response if of_tool => {
             let RawBody::Json(body) = &message.raw else {
                 return false;

@@ -136,7 +136,9 @@ impl SessionView {
 
     /// The message that answers this one, or the request that this one answers.
     pub fn peer(&self, sequence: u64) -> Option<u64> {
-        self.rows()?.peer(sequence)
+        let rows = self.rows()?;
+        let peer = rows.peer(sequence);
+        peer.or_else(|| rows.exchange_peer(sequence))
     }
 
     /// The number of the row at a place.

@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use mcp_proxy_session::{
-    Error, Filter, HttpHead, MessageWithContext, ProxyMessage, Row, SessionRecord,
+    Error, Filter, HttpHead, MessageWithContext, ProxyMessage, Row, SessionParts,
 };
 use mcp_proxy_wire::Kind;
 
@@ -16,7 +16,7 @@ use super::{MessageRow, RowGrouping};
 /// Where rows come from. Written by the worker only.
 #[derive(Debug)]
 pub(super) enum RowSource {
-    Record(Box<SessionRecord>),
+    Record(Box<SessionParts>),
     Fetched(FetchedMessages),
 }
 
@@ -47,10 +47,9 @@ impl RowSource {
     /// The row of a sequence number, else the one after it.
     pub(super) fn at_or_after(&self, sequence: u64) -> usize {
         match self {
-            RowSource::Record(session) => session.find(sequence).unwrap_or_else(|| {
-                let before = |row: &Row| row.sequence() < sequence;
-                session.rows().partition_point(before)
-            }),
+            RowSource::Record(session) => session
+                .find(sequence)
+                .unwrap_or_else(|| session.at_or_after(sequence)),
             RowSource::Fetched(remembered) => remembered
                 .find(sequence)
                 .unwrap_or_else(|| remembered.at_or_after(sequence)),
@@ -88,7 +87,7 @@ impl RowSource {
     pub(super) fn peer(&self, sequence: u64) -> Option<u64> {
         let row = self.find(sequence)?;
         match self {
-            RowSource::Record(session) => self.sequence(session.row(row)?.peer()?),
+            RowSource::Record(session) => self.sequence(session.peer(row)?),
             RowSource::Fetched(remembered) => {
                 let asked = remembered.get(row)?.message.answers;
                 let peer = asked.or_else(|| remembered.answer_to(sequence))?;
@@ -97,10 +96,20 @@ impl RowSource {
         }
     }
 
+    /// The other message of its HTTP exchange, where neither answers the other.
+    pub(super) fn exchange_peer(&self, sequence: u64) -> Option<u64> {
+        match self {
+            RowSource::Record(session) => {
+                self.sequence(session.exchange_peer(session.find(sequence)?)?)
+            }
+            RowSource::Fetched(_) => None,
+        }
+    }
+
     /// The row of the request that a message answers, or of the answer to it.
     pub(super) fn peer_row(&self, row: usize) -> Option<usize> {
         match self {
-            RowSource::Record(session) => session.row(row)?.peer(),
+            RowSource::Record(session) => session.peer(row),
             RowSource::Fetched(_) => self.find(self.peer(self.sequence(row)?)?),
         }
     }
@@ -142,11 +151,12 @@ impl RowSource {
     fn message_line(&self, row: usize) -> Option<MessageRow> {
         match self {
             RowSource::Record(session) => {
-                let known = session.row(row)?;
+                let (record, inside) = session.part_of(row)?;
+                let known = record.row(inside)?;
                 // A line that cannot be read must not leave a hole in the list.
                 let told = session.message_with_context(row);
                 Some(told.map_or_else(
-                    |_| MessageRow::of_row(session, known),
+                    |_| MessageRow::of_row(record, known),
                     |told| MessageRow::of(&told),
                 ))
             }
@@ -157,10 +167,12 @@ impl RowSource {
     /// Whether one row matches; one that cannot be read does not.
     pub(super) fn matches(&self, filter: &Filter, row: usize) -> bool {
         let matches = match self {
-            RowSource::Record(session) => session.row(row).map(|row| filter.matches(session, row)),
+            RowSource::Record(session) => {
+                record_row_matches(session, filter, row).map(|matches| matches.map_err(drop))
+            }
             RowSource::Fetched(remembered) => {
                 let told = remembered.get(row);
-                told.map(|told| filter.matches_message(told))
+                told.map(|told| filter.matches_message(told).map_err(drop))
             }
         };
         matches.is_some_and(|matches| matches.unwrap_or(false))
@@ -179,7 +191,7 @@ impl RowSource {
             return Ok(());
         }
         match self {
-            RowSource::Record(session) => filter.scan(session, from, seen),
+            RowSource::Record(session) => scan_parts(session, filter, from, seen),
             RowSource::Fetched(remembered) => {
                 for row in from..remembered.end() {
                     let told = remembered.get(row);
@@ -192,4 +204,47 @@ impl RowSource {
             }
         }
     }
+}
+
+/// Whether a row of a record matches; `None` if there is no such row.
+fn record_row_matches(
+    session: &SessionParts,
+    filter: &Filter,
+    row: usize,
+) -> Option<Result<bool, Error>> {
+    let (record, inside) = session.part_of(row)?;
+    if session.has_outside_facts(row) {
+        let told = session.message_with_context(row);
+        return Some(told.and_then(|told| filter.matches_message(&told)));
+    }
+    Some(filter.matches(record, record.row(inside)?))
+}
+
+/// Tries the rows of all parts from `from` on.
+fn scan_parts(
+    session: &SessionParts,
+    filter: &Filter,
+    from: usize,
+    mut seen: impl FnMut(usize, bool) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    for (record, first) in session.parts() {
+        if from >= first + record.len() {
+            continue;
+        }
+        let mut stopped = ControlFlow::Continue(());
+        filter.scan(record, from.saturating_sub(first), |inside, matches| {
+            let row = first + inside;
+            let matches = match session.has_outside_facts(row) {
+                true => record_row_matches(session, filter, row)
+                    .is_some_and(|matches| matches.unwrap_or(false)),
+                false => matches,
+            };
+            stopped = seen(row, matches);
+            stopped
+        })?;
+        if stopped.is_break() {
+            break;
+        }
+    }
+    Ok(())
 }

@@ -7,9 +7,9 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use mcp_proxy_session::{MessageWithContext, SessionRecord};
+use mcp_proxy_session::{Error, MessageWithContext, SessionParts, SessionRecord};
 
-use super::event_reader::{AppendedEvents, SessionEventReader};
+use super::event_reader::{AppendedEvents, PartEventReader, SessionEventReader};
 use super::fetched_messages::FetchedMessages;
 use super::row_source::RowSource;
 use super::search::FilterSearch;
@@ -33,6 +33,15 @@ pub(super) struct ViewWorker {
     last_posted: ViewProgress,
 }
 
+/// How much was known of a record before something was taken in.
+struct KnownPart {
+    /// Rows and bytes of the last part.
+    rows: usize,
+    bytes: u64,
+    /// Rows of all parts.
+    all_rows: usize,
+}
+
 /// How far everything is.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct ViewProgress {
@@ -49,15 +58,11 @@ pub(super) struct ViewProgress {
 
 /// Opens a record and works until the view is gone.
 pub(super) fn read_record(mailbox: &Arc<WorkerMailbox>, path: &Path) {
-    let opened = SessionRecord::open(path)
+    let opened = open_parts(path)
         .map_err(|error| chain(&error))
         .and_then(|session| {
-            // A JSON export has a record somewhere else.
-            let record = session.path();
-            let appended = SessionEventReader::open(record);
-            let appended =
-                appended.map_err(|error| format!("cannot open {}: {error}", record.display()));
-            appended.map(|appended| (session, appended))
+            let appended = SessionEventReader::open(&session)?;
+            Ok((session, appended))
         });
     match opened {
         Ok((session, appended)) => {
@@ -69,6 +74,13 @@ pub(super) fn read_record(mailbox: &Arc<WorkerMailbox>, path: &Path) {
             ..WorkerResults::default()
         }),
     }
+}
+
+/// The whole session: all parts that are there.
+fn open_parts(path: &Path) -> Result<SessionParts, Error> {
+    let mut session = SessionParts::open(path)?;
+    session.open_earlier(1)?;
+    Ok(session)
 }
 
 /// What went wrong, with its causes.
@@ -139,7 +151,7 @@ impl ViewWorker {
     fn begin(&mut self) {
         let mut mail = WorkerResults::default();
         let header = match &*read(&self.rows) {
-            RowSource::Record(session) => Some(session.header().clone()),
+            RowSource::Record(session) => Some(session.last_part().header().clone()),
             RowSource::Fetched(_) => None,
         };
         mail.opened = Some(OpenedView {
@@ -174,29 +186,35 @@ impl ViewWorker {
         }
     }
 
-    /// Takes in what was appended to the record.
+    /// Takes in what was appended to the record: a portion of the last part, or the next one.
     fn take_in(&mut self, mail: &mut WorkerResults) {
-        let (known, from, taken) =
-            match &mut *self.rows.write().unwrap_or_else(PoisonError::into_inner) {
-                RowSource::Record(session) => {
-                    let (known, from) = (session.len(), session.bytes());
-                    (known, from, session.refresh_some(PORTION))
-                }
-                RowSource::Fetched(_) => return,
-            };
+        let (known, taken) = match &mut *self.rows.write().unwrap_or_else(PoisonError::into_inner) {
+            RowSource::Record(session) => {
+                let part = session.last_part();
+                let known = KnownPart {
+                    rows: part.len(),
+                    bytes: part.bytes(),
+                    all_rows: session.len(),
+                };
+                (known, session.refresh_some(PORTION))
+            }
+            RowSource::Fetched(_) => return,
+        };
         let mut rest = AppendedEvents::default();
         if let (Some(appended), RowSource::Record(session)) =
             (&mut self.event_reader, &*read(&self.rows))
         {
-            self.more = taken.is_ok() && session.bytes() > from;
-            let read = appended.since(session, from, known);
+            self.more = taken.is_ok() && session.last_part().bytes() > known.bytes;
+            let read = appended.since(session, known.bytes, known.rows);
             let failed = taken.err().map(|error| chain(&error));
             let unread = read.as_ref().err().map(ToString::to_string);
-            let next = session.next_part().filter(|_| !self.more);
-            let next = next.map(|part| format!("the record continues in {}", part.display()));
-            self.trouble = failed.or(unread).or(next);
+            self.trouble = failed.or(unread);
             rest = read.unwrap_or_default();
         }
+        if !self.more && self.trouble.is_none() {
+            self.continue_in_next_part(&mut rest);
+        }
+        let known = known.all_rows;
         (mail.events, mail.marks) = (rest.events, rest.marks);
         self.note_connections(known, mail);
         self.search.again(&read(&self.rows), &rest.changed, mail);
@@ -205,6 +223,41 @@ impl ViewWorker {
         let rows = read(&self.rows);
         let calls = (known..rows.end()).filter_map(|row| rows.call_of(row));
         mail.changed.extend(calls.map(|row| row as u32));
+    }
+
+    /// Opens the part that follows the last one, if there is one, and takes in what it says besides messages.
+    fn continue_in_next_part(&mut self, rest: &mut AppendedEvents) {
+        let (path, end) = match &*read(&self.rows) {
+            RowSource::Record(session) => (session.next_part(), session.len()),
+            RowSource::Fetched(_) => return,
+        };
+        let Some(path) = path else { return };
+        // Reading it may take a while, so the screen can use the rows meanwhile.
+        let opened = SessionRecord::open(&path).map_err(|error| chain(&error));
+        let opened = opened.and_then(|part| Ok((part, PartEventReader::open(&path, end)?)));
+        let (part, reader) = match opened {
+            Ok(opened) => opened,
+            Err(why) => {
+                self.trouble = Some(why);
+                return;
+            }
+        };
+        if let RowSource::Record(session) =
+            &mut *self.rows.write().unwrap_or_else(PoisonError::into_inner)
+        {
+            session.push(part);
+        }
+        if let (Some(appended), RowSource::Record(session)) =
+            (&mut self.event_reader, &*read(&self.rows))
+        {
+            appended.push(reader);
+            match appended.since(session, 0, 0) {
+                Ok(events) => rest.append(events),
+                Err(error) => self.trouble = Some(error.to_string()),
+            }
+        }
+        // It may have been written to since, and there may be another one.
+        self.more = true;
     }
 
     /// Takes in what the screen fetched.

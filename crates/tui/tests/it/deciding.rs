@@ -299,3 +299,30 @@ fn keys_reach_only_what_they_are_for() {
     stage.complains(&["#3"]);
     assert_eq!(stage.asked(), []);
 }
+
+#[test]
+fn after_a_drop_the_next_message_that_is_held_is_selected() {
+    let mut stage = held();
+    stage.press(&["F8"]);
+    stage.answer(Ok(json!({"hold": 1})));
+    stage.let_go(1);
+    stage.press(&["g"]);
+    assert_eq!(stage.selected(), Some(1));
+    let call = stage.record.call(5, "search", "{}");
+    stage.hold(2, call, "breakpoint 1");
+    stage.until("it is selected", |app| app.tabs[0].selected == Some(11));
+}
+
+#[test]
+fn a_message_that_is_held_behind_a_window_is_selected_when_that_is_closed() {
+    for window in ["F1", "l", "b"] {
+        let mut stage = TestUi::live(record::ordinary());
+        stage.press(&["g", window]);
+        let call = stage.record.call(4, "read_file", "{}");
+        stage.hold(1, call, "breakpoint 1");
+        stage.all_read(10);
+        assert_eq!(stage.selected(), Some(1), "{window}");
+        stage.press(&["esc"]);
+        stage.until("it is selected", |app| app.tabs[0].selected == Some(10));
+    }
+}

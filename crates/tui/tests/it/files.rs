@@ -47,16 +47,25 @@ fn what_was_written_is_told() {
     let answer = Ok(json!({"output": "/var/copy.jsonl", "bytes": 5120}));
     stage.expect("save", json!({"output": "/var/copy.jsonl"}), answer);
     stage.says(&["/var/copy.jsonl", "5120"]);
+    // The ending decides about the format; without one it is JSON.
+    for (path, format) in [
+        ("/var/s.json", "json"),
+        ("/var/s.HAR", "har"),
+        ("/var/s.md", "markdown"),
+        ("/var/my s.jsonl", "jsonl"),
+        ("/var/s", "json"),
+    ] {
+        stage.press(&["X"]);
+        stage.letters(path);
+        stage.press(&["enter"]);
+        let params = json!({"format": format, "output": path});
+        stage.expect("export", params, Err("no"));
+    }
+    // A format that is named.
     stage.press(&["X"]);
-    stage.letters("/var/s.json");
+    stage.letters("har /var/s.txt");
     stage.press(&["enter"]);
-    let params = json!({"format": "json", "output": "/var/s.json"});
-    stage.expect("export", params, Err("no"));
-    // Another format, typed after the one that is offered.
-    stage.press(&["X"]);
-    stage.letters("har /var/s.har");
-    stage.press(&["enter"]);
-    let params = json!({"format": "har", "output": "/var/s.har"});
+    let params = json!({"format": "har", "output": "/var/s.txt"});
     let why = "the proxy's reason";
     stage.expect("export", params, Err(why));
     stage.complains(&[why]);

@@ -149,3 +149,28 @@ fn the_body_is_edited_without_its_head() {
     let body = &stage.app.tabs[0].detail.as_ref().unwrap().body;
     assert!(!plain(body).contains("host"));
 }
+
+#[test]
+fn an_http_error_that_is_not_json_is_an_error_and_leads_to_its_request() {
+    let mut record = record::empty();
+    for (exchange, status) in [(1, 200), (2, 400)] {
+        let post = testing::post("/mcp", &[]);
+        let call = record.from_client(CALL).carried_by(&post);
+        call.in_exchange(exchange).write();
+        let head = testing::response(status, &[("content-type", "text/plain")]);
+        let answer = record.from_server("Bad things").carried_by(&head);
+        answer.in_exchange(exchange).write();
+    }
+    record.flush();
+    let mut stage = TestUi::live(record);
+    stage.all_read(4);
+    stage.press(&["!"]);
+    stage.until("it is found", |app| app.tabs[0].view.len() == 1);
+    assert_eq!(stage.selected(), Some(4));
+    let screen = stage.screen(120, 30);
+    assert!(screen.contains("HTTP 400: Bad things"), "{screen}");
+    stage.press(&["!", "p"]);
+    assert_eq!(stage.selected(), Some(3));
+    stage.press(&["p"]);
+    assert_eq!(stage.selected(), Some(4));
+}

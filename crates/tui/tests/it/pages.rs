@@ -84,7 +84,7 @@ fn the_walk() {
     assert_eq!(stage.asked()[0].1["action"], "modify");
     let mut stage = scenes::replayed();
     stage.press(&["D", "esc", "X"]);
-    stage.letters("har ~/evidence.har");
+    stage.letters("~/evidence.har");
     stage.press(&["enter"]);
     assert_eq!(stage.asked()[0].0, "export");
 }

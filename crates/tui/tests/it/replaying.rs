@@ -1,5 +1,6 @@
 //! Sending again, and comparing.
 
+use mcp_proxy_control::Fault;
 use mcp_proxy_tui::{BodyVersion, LineDifference, Overlay};
 use mcp_proxy_wire::Origin;
 use serde_json::{Value, json};
@@ -188,4 +189,20 @@ fn an_edit_is_compared_with_what_was_received() {
     stage.press(&["g", "o"]);
     assert_eq!(version(&stage), BodyVersion::Sent);
     stage.says(&[]);
+}
+
+#[test]
+fn values_that_are_not_known_any_more_are_asked_for_in_the_editor() {
+    let mut stage = TestUi::live(record::ordinary());
+    let fault = |reason: &str| Fault::new(Fault::NOT_KEPT, "the proxy's reason").because(reason);
+    stage.press(&["r"]);
+    stage.refuse(fault("server_gone"));
+    assert!(stage.is_plain());
+    stage.press(&["r"]);
+    stage.refuse(fault("redacted"));
+    stage.complains(&["#8", "the proxy's reason"]);
+    let Overlay::Editor(editor) = &stage.app.overlay else {
+        panic!("there is no editor");
+    };
+    assert!(editor.text().contains("read_file"));
 }

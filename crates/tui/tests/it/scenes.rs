@@ -231,7 +231,7 @@ fn folded() -> TestUi {
 
 fn command_typed() -> TestUi {
     let mut stage = pressed(&["X"]);
-    stage.letters("har ~/evidence.har");
+    stage.letters("~/evidence.har");
     stage
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use mcp_proxy_control::{Method, Notice};
+use mcp_proxy_control::{Fault, Method, Notice};
 use mcp_proxy_tui::UiCommand;
 use mcp_proxy_tui::ViewState;
 use mcp_proxy_tui::{App, ProxyOwner, StatusTone, Tab, Theme, draw};
@@ -273,7 +273,23 @@ impl TestUi {
     fn reply(&mut self, id: u64, result: Result<&str, &str>) {
         let result = result
             .map(|text| Bytes::copy_from_slice(text.as_bytes()))
-            .map_err(str::to_owned);
+            .map_err(|why| Fault::new(Fault::FAILED, why));
+        self.send_answer(id, result);
+    }
+
+    /// The one question that was asked since the last time is refused so.
+    pub fn refuse(&mut self, fault: Fault) {
+        self.settle();
+        let [ask] = &self.asked[..] else {
+            panic!("one question was expected: {:?}", self.asked);
+        };
+        let id = ask.id;
+        self.asked.clear();
+        self.send_answer(id, Err(fault));
+        self.settle();
+    }
+
+    fn send_answer(&mut self, id: u64, result: Result<Bytes, Fault>) {
         self.far
             .news
             .send(ProxyEvent::Answer { id, result })

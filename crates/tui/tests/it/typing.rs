@@ -134,7 +134,10 @@ fn commands_are_typed_by_name() {
     stage.press(&["a"]);
     stage.letters("look");
     stage.press(&["enter"]);
-    assert_eq!(stage.asked(), [("note", json!({"text": "#7: look"}))]);
+    assert_eq!(
+        stage.asked(),
+        [("note", json!({"text": "look", "sequence": 7}))]
+    );
 }
 
 #[test]

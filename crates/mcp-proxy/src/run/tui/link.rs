@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::mpsc::{self, SyncSender};
 
-use mcp_proxy_control::{HelloRequest, Method, Pace};
+use mcp_proxy_control::{Fault, HelloRequest, Method, Pace};
 use mcp_proxy_transport::control::ControlNotification;
 use mcp_proxy_transport::control::{ControlClient, ControlClientError};
 use mcp_proxy_tui::{ProxyEvent, ProxyPortPeer, ProxyRequest};
@@ -136,7 +136,14 @@ async fn ask_on_own_connection(ask: &ProxyRequest, socket: &Path) -> ProxyEvent 
 fn answer(id: u64, answered: Result<bytes::Bytes, ControlClientError>) -> ProxyEvent {
     ProxyEvent::Answer {
         id,
-        result: answered.map_err(|error| without_force(&error.to_string())),
+        result: answered.map_err(|error| match error {
+            ControlClientError::Refused { code, text, data } => Fault {
+                code,
+                text: without_force(&text),
+                data,
+            },
+            error => Fault::new(Fault::FAILED, error.to_string()),
+        }),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use mcp_proxy_control::{FileResult, Method};
+use mcp_proxy_control::{Fault, FileResult, Method};
 use mcp_proxy_session::export::exporter;
 use mcp_proxy_session::{copy_record, exporters};
 use mcp_proxy_tui::{ProxyEvent, ProxyPortPeer, ProxyRequest};
@@ -25,7 +25,7 @@ pub fn serve(far: ProxyPortPeer, record: PathBuf) {
     // Ends with the UI, and the program with that.
     std::thread::spawn(move || {
         while let Ok(ask) = far.asks.recv() {
-            let result = answer(&ask, &record);
+            let result = answer(&ask, &record).map_err(|why| Fault::new(Fault::FAILED, why));
             let news = ProxyEvent::Answer { id: ask.id, result };
             if far.news.send(news).is_err() {
                 return;

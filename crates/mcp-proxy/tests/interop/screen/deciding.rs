@@ -210,8 +210,8 @@ fn replays(terminal: &TmuxTerminal, client: &mut ToolClient) {
 /// Exports, saves and loads; relative names are seen from the folder of the UI.
 fn keeps(terminal: &TmuxTerminal, home: &std::path::Path) {
     terminal.press(&["X"]);
-    terminal.shows(":export json");
-    terminal.types("har out.har");
+    terminal.shows(":export");
+    terminal.types("out.har");
     terminal.shows(texts::EXPORTED);
     let har = std::fs::read(home.join("out.har")).expect("the export is where the UI runs");
     let har: Value = serde_json::from_slice(&har).expect("HAR is JSON");

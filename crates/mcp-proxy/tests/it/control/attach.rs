@@ -261,7 +261,7 @@ fn it_asks_before_it_leaves_breakpoints_that_hold_messages() {
 #[test]
 fn without_a_keyboard_it_says_how_to_decide() {
     let house = TestHome::new();
-    let mut run = house.demo(&["--break", "ping"]);
+    let mut run = house.demo(&["--break", r#".kind == "request" and .method == "ping""#]);
     run.round(INITIALIZE);
     let mut command = house.command(&["attach", &run.id]);
     let mut child = command.spawn().unwrap();

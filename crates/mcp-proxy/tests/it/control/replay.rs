@@ -193,20 +193,108 @@ fn what_cannot_be_replayed_is_said() {
     };
     refused(&["sequence=99"], -32602, Some("unknown"), "#99");
     refused(&["sequence=5"], -32602, Some("from_server"), "#5");
-    refused(&["sequence=4"], -31103, Some("redacted"), "#4");
     refused(&["sequence=4", "raw=[1]"], -32602, None, "as_is");
     refused(&["sequence=1", "session=dead"], -32602, None, "`dead`");
     let words = ["sequence=1", "session=live", "as_is=true"];
     refused(&words, -32602, Some("fresh_only"), "as_is");
     refused(&["sequence=1", "timeout_ms=0"], -32602, None, "timeout_ms");
-    // A value that is given makes it whole; what is shown of the answer is what is recorded.
-    let replayed = house.ctl(&["replay", "sequence=4", &format!("raw={CALL}")]);
-    assert_eq!(replayed["raw"]["result"]["content"][0]["text"], "hi");
-    // Half a change still has the mark.
-    let rows = house.ctl(&["get", "from=4", "to=4", "raw=true"]);
-    let raw = format!("raw={}", rows["rows"][0]["raw"]);
-    refused(&["sequence=4", &raw], -31103, Some("redacted"), "#4");
     // No time at all is too short to start a server.
     let words = ["sequence=1", "timeout_ms=1"];
     refused(&words, -31104, Some("timeout"), "1ms");
+}
+
+#[test]
+fn values_that_the_record_hides_are_sent_again_as_long_as_they_are_known() {
+    let house = TestHome::new();
+    let mut run = called(&house, &["--redact-key", "message"]);
+    let text = |replayed: &Value| replayed["raw"]["result"]["content"][0]["text"].clone();
+    for session in ["session=fresh", "session=live"] {
+        let replayed = house.ctl(&["replay", "sequence=4", session]);
+        assert_eq!(text(&replayed), "hi");
+        let (request, _) = linked(&house, &replayed);
+        let shown = &request["raw"]["params"]["arguments"]["message"];
+        assert!(shown.as_str().unwrap().starts_with("[redacted:"), "{shown}");
+    }
+    // An edit may leave the mark where it is, put another value in its place, and not move it.
+    let rows = house.ctl(&["get", "from=4", "to=4", "raw=true"]);
+    let shown = rows["rows"][0]["raw"].to_string();
+    let edit = shown.replace(r#""id":2"#, r#""id":22"#);
+    assert_eq!(
+        text(&house.ctl(&["replay", "sequence=4", &format!("raw={edit}")])),
+        "hi"
+    );
+    let edit = CALL.replace("hi", "ho");
+    assert_eq!(
+        text(&house.ctl(&["replay", "sequence=4", &format!("raw={edit}")])),
+        "ho"
+    );
+    let edit = shown.replace(r#""message":"#, r#""text":"#);
+    let error = house.refused(&["replay", "sequence=4", &format!("raw={edit}")]);
+    assert_eq!(error["data"]["reason"], "redacted", "{error}");
+    // A thousand hidden messages later it is not known any more, and the error names the value.
+    for _ in 0..1_000 {
+        run.say(r#"{"jsonrpc":"2.0","method":"notifications/x","params":{"message":"s"}}"#);
+    }
+    run.round(PING);
+    let error = house.refused(&["replay", "sequence=4"]);
+    assert_eq!(error["code"], -31103, "{error}");
+    assert_eq!(error["data"]["reason"], "redacted");
+    assert_eq!(
+        error["data"]["missing"][0]["path"],
+        "params.arguments.message"
+    );
+    let edit = CALL.replace("hi", "again");
+    assert_eq!(
+        text(&house.ctl(&["replay", "sequence=4", &format!("raw={edit}")])),
+        "again"
+    );
+}
+
+#[test]
+fn a_replay_names_its_original_in_the_record_and_in_every_export() {
+    let house = TestHome::new();
+    let mut run = called(&house, &[]);
+    house.ctl(&["note", "text=here it goes wrong", "sequence=4"]);
+    let edit = CALL.replace("hi", "changed");
+    let edited = house.ctl(&["replay", "sequence=4", &format!("raw={edit}")]);
+    let live = house.ctl(&["replay", "sequence=4", "session=live"]);
+    let row = |number: &Value| {
+        let (from, to) = (format!("from={number}"), format!("to={number}"));
+        house.ctl(&["get", &from, &to])["rows"][0].clone()
+    };
+    let (edited, live) = (edited["request"].clone(), live["request"].clone());
+    assert_eq!(
+        (&row(&edited)["replay_of"], &row(&edited)["edited"]),
+        (&json!(4), &json!(true))
+    );
+    assert_eq!(
+        (&row(&live)["replay_of"], &row(&live)["edited"]),
+        (&json!(4), &Value::Null)
+    );
+    assert_eq!(run.end(), Some(0));
+    let export = |format: &str| test_home::ok(house.run(&["export", "--output-format", format]));
+    let document: Value = serde_json::from_str(&export("json")).unwrap();
+    let metadata = &document["metadata"];
+    assert_eq!(metadata["notes"][0]["text"], "here it goes wrong");
+    assert_eq!(metadata["notes"][0]["sequence"], 4);
+    assert_eq!(metadata["proxy"][edited.to_string()]["replay_of"], 4);
+    assert_eq!(metadata["proxy"][edited.to_string()]["edited"], true);
+    let har: Value = serde_json::from_str(&export("har")).unwrap();
+    assert_eq!(har["log"]["_notes"], metadata["notes"]);
+    assert!(
+        har["log"]["comment"]
+            .as_str()
+            .unwrap()
+            .contains("here it goes wrong")
+    );
+    let entries = har["log"]["entries"].as_array().unwrap().iter();
+    let replays: Vec<&Value> = entries
+        .filter(|entry| entry["request"]["_replayOf"] == 4)
+        .collect();
+    assert_eq!(replays.len(), 2);
+    assert_eq!(replays[0]["request"]["_edited"], true);
+    for format in ["jsonl", "markdown"] {
+        assert!(export(format).contains("here it goes wrong"), "{format}");
+    }
+    assert!(export("markdown").contains("edited replay of #4"));
 }

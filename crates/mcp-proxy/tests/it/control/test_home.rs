@@ -132,7 +132,7 @@ impl TestHome {
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let mut run = TestProxy {
             stdin: child.stdin.take(),
-            stdout: BufReader::new(child.stdout.take().unwrap()),
+            stdout: child.stdout.take().map(BufReader::new),
             stderr: BufReader::new(child.stderr.take().unwrap()),
             child,
             id: String::new(),
@@ -147,7 +147,7 @@ pub struct TestProxy {
     pub child: Child,
     pub id: String,
     stdin: Option<ChildStdin>,
-    stdout: BufReader<ChildStdout>,
+    stdout: Option<BufReader<ChildStdout>>,
     stderr: BufReader<ChildStderr>,
 }
 
@@ -182,7 +182,8 @@ impl TestProxy {
 
     pub fn hear(&mut self) -> String {
         let mut line = String::new();
-        self.stdout.read_line(&mut line).unwrap();
+        let stdout = self.stdout.as_mut().unwrap();
+        stdout.read_line(&mut line).unwrap();
         line
     }
 
@@ -192,6 +193,16 @@ impl TestProxy {
         let answer = self.hear();
         assert!(answer.contains("\"result\""), "{answer}");
         answer
+    }
+
+    /// The client says nothing more.
+    pub fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    /// The client is killed: it neither writes nor reads any more.
+    pub fn lose_client(&mut self) {
+        (self.stdin, self.stdout) = (None, None);
     }
 
     /// The client ends.

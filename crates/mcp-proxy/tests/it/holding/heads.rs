@@ -88,7 +88,7 @@ fn rules_change_heads_between_two_http_sides() {
 #[test]
 fn a_message_without_a_head_of_its_own_keeps_its_headers() {
     let house = TestHome::new();
-    let mut run = house.demo(&["--break", "ping"]);
+    let mut run = house.demo(&["--break", r#".kind == "request" and .method == "ping""#]);
     run.round(crate::programs::INITIALIZE);
     run.say(PING);
     let hold = format!("hold={}", house.held());

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::control::test_home::{TestHome, until};
+use crate::control::test_home::{self, TestHome, until};
 use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, open, record_lines};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
@@ -30,10 +30,13 @@ fn drops(house: &TestHome, sequence: u64) {
 
 /// A FIN within 50 ms might be the half of a close: its client would still read.
 fn after_a_half_close() {
-    let sent = Instant::now();
-    until("a FIN means that the client has gone", || {
-        sent.elapsed() > Duration::from_millis(60)
-    });
+    after(Duration::from_millis(60));
+}
+
+/// Something must not happen for this long.
+fn after(time: Duration) {
+    let start = Instant::now();
+    until("the time has passed", || start.elapsed() > time);
 }
 
 #[test]
@@ -90,4 +93,36 @@ fn a_request_that_a_rule_delays() {
     let answered = rows.as_array().unwrap().iter();
     let answered = answered.filter(|row| row["answers"] == 4).count();
     assert_eq!(answered, 0, "{rows}");
+}
+
+#[test]
+fn a_stdio_client_that_has_ended_ends_what_is_held_and_the_proxy() {
+    // A request, and the answer to one. Nothing but its client ends such a hold.
+    for (kind, sequence) in [("request", 1), ("response", 2)] {
+        let house = TestHome::new();
+        let filter = format!(r#".kind == "{kind}" and .method == "ping""#);
+        let mut run = house.demo(&["--break", &filter, "--hold-timeout", "never"]);
+        run.say(test_home::PING);
+        house.held();
+        run.lose_client();
+        until("the proxy has ended", || {
+            run.child.try_wait().unwrap().is_some()
+        });
+        drops(&house, sequence);
+    }
+}
+
+#[test]
+fn a_stdio_client_that_only_has_nothing_more_to_say_still_gets_its_answer() {
+    let house = TestHome::new();
+    let filter = r#".kind == "request" and .method == "ping""#;
+    let mut run = house.demo(&["--break", filter, "--hold-timeout", "never"]);
+    run.say(test_home::PING);
+    house.held();
+    run.close_stdin();
+    // Longer than it takes to find out that a client has ended.
+    after(Duration::from_millis(1_200));
+    house.ctl(&["continue"]);
+    assert!(run.hear().contains(r#""result""#));
+    assert_eq!(run.end(), Some(0));
 }

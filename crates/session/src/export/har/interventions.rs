@@ -32,6 +32,12 @@ pub(super) fn write(told: &MessageWithContext, out: &mut dyn Write) -> Result<()
             put(out, &format!(",\"{name}\":true"))?;
         }
     }
+    if let Some(origin) = message.replay_of {
+        put(out, &format!(",\"_replayOf\":{}", origin.sequence))?;
+        if origin.is_edited {
+            put(out, ",\"_edited\":true")?;
+        }
+    }
     if let Some(held) = message.held {
         put(out, &format!(",\"_heldMs\":{}", millis(held)))?;
     }

@@ -43,6 +43,10 @@ impl RowText {
                 (None, _) => ("answer".to_owned(), ""),
             },
             Kind::Batch => (format!("batch{}", excerpt(row)), ""),
+            Kind::Other | Kind::Malformed if row.http_error.is_some() => {
+                let status = row.http_error.unwrap_or_default();
+                (format!("HTTP {status}{}", excerpt(row)), "")
+            }
             Kind::Other => (format!("JSON, but not a message{}", excerpt(row)), ""),
             Kind::Malformed => (format!("not JSON{}", excerpt(row)), ""),
         };
@@ -114,6 +118,7 @@ const ERROR: &str = " (error)";
 fn error_word(row: &MessageRow) -> &'static str {
     match (row.kind, row.is_error) {
         (Kind::Error, _) => ERROR,
+        (Kind::Response, true) if row.http_error.is_some() => ERROR,
         (Kind::Response, true) => " (tool error)",
         _ => "",
     }

@@ -50,6 +50,7 @@ fn message(body: &str) -> ProxyMessage {
         parts: Vec::new(),
         http: None,
         sse: None,
+        replay_of: None,
         verdicts: Vec::new(),
     }
 }

@@ -75,11 +75,7 @@ impl<'a> RowFeed<'a> {
         let mut out = printer::stdout_writer();
         match self {
             RowFeed::Record(view) => {
-                view.print_new_lines(&mut out)?;
-                while let Some(next) = view.next_part()? {
-                    **view = next;
-                    view.print_new_lines(&mut out)?;
-                }
+                print_parts(view, &mut out)?;
             }
             RowFeed::Ring { table, next } => loop {
                 let request = GetRequest {
@@ -114,11 +110,21 @@ impl<'a> RowFeed<'a> {
         let mut out = printer::stdout_writer();
         match self {
             RowFeed::Record(view) => {
-                view.print_new_lines(&mut out)?;
+                print_parts(view, &mut out)?;
                 view.finish(&mut out)?;
             }
             RowFeed::Ring { .. } => writeln!(out, "\nthe proxy has ended")?,
         }
         Ok(out.flush()?)
     }
+}
+
+/// Shows what is new in the record, and in the parts that follow.
+fn print_parts(view: &mut RecordPrinter<'_>, out: &mut impl std::io::Write) -> Result<()> {
+    view.print_new_lines(out)?;
+    while let Some(next) = view.next_part()? {
+        *view = next;
+        view.print_new_lines(out)?;
+    }
+    Ok(())
 }
