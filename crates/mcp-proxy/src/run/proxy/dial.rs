@@ -30,9 +30,9 @@ pub fn dial(config: &Config, limits: Limits) -> Result<Dial> {
     dial_target(config, &config.target, limits, on_loss)
 }
 
-/// The same for HTTP+SSE clients, whatever else their port serves.
-pub fn dial_for_sse(config: &Config, limits: Limits) -> Result<Dial> {
-    let on_loss = on_session_loss(config, false);
+/// The same for clients of this kind, whatever else their port serves.
+pub fn dial_for(client: Transport, config: &Config, limits: Limits) -> Result<Dial> {
+    let on_loss = on_session_loss(config, client == Transport::StreamableHttp);
     dial_target(config, &config.target, limits, on_loss)
 }
 
