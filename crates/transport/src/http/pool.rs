@@ -124,6 +124,11 @@ impl ConnectionPool {
         Ok(Response::from_parts(head.parts, inflow))
     }
 
+    /// Whether it connects to a proxy.
+    pub(super) fn has_proxy(&self) -> bool {
+        self.proxy.is_some()
+    }
+
     fn request(&self, parts: &request::Parts, payload: OutgoingBody) -> RequestWriter {
         let length = h1::BodyLength::of(&payload, &parts.method);
         let head = h1::request_head(parts, &self.authority, length, self.proxy.as_ref());

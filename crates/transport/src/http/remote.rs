@@ -47,6 +47,8 @@ pub struct RemoteServer {
     url: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
     tools: Arc<ToolHeaders>,
+    /// The HTTP proxy on the way to it, for texts.
+    proxy: Option<String>,
 }
 
 impl RemoteServer {
@@ -56,12 +58,14 @@ impl RemoteServer {
         // The last of a name is sent: `--header` wins over the URL as over the client.
         let headers: Vec<_> = credentials.into_iter().chain(options.headers).collect();
         let ca_file = options.ca_file.as_deref();
+        let proxy = options.proxy.as_ref().map(OutboundProxy::shown);
         let client = HttpClient::new(&url, ca_file, options.stall, options.proxy)?;
         Ok(Arc::new(RemoteServer {
             client,
             url,
             headers,
             tools: options.tools,
+            proxy,
         }))
     }
 
@@ -162,6 +166,7 @@ impl RemoteServer {
             .unwrap_or_else(|_| Err(RequestError::Failed("gave no answer in an hour".to_owned())))
             .map_err(|unsent| match unsent {
                 RequestError::Failed(what) => self.failure(what),
+                RequestError::Proxy(what) => self.proxy_failure(&what),
                 RequestError::Stopped(end) => end,
             })?;
         body_length::restate_in_answer(&parts.method, &mut answer);
@@ -174,6 +179,16 @@ impl RemoteServer {
             ErrorCode::SERVER_UNAVAILABLE,
             format!("the server at {}: {what}", origin_of(&self.url)),
         )
+    }
+
+    /// The proxy on the way to the server gives no connection.
+    fn proxy_failure(&self, what: &str) -> LinkEnd {
+        let (server, proxy) = (origin_of(&self.url), self.proxy.as_deref());
+        let text = format!(
+            "the proxy {}, through which the server at {server} is reached: {what}",
+            proxy.unwrap_or("of the environment")
+        );
+        LinkEnd::failed(Side::Server, ErrorCode::SERVER_UNAVAILABLE, text)
     }
 }
 

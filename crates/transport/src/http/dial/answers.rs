@@ -239,6 +239,9 @@ pub(crate) fn status_text(status: StatusCode) -> String {
         StatusCode::UNAUTHORIZED => {
             " (credentials are given with --header, or `headers` in a config file)"
         }
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+            " (the HTTP proxy on the way asks for credentials; give them in the URL of HTTP_PROXY)"
+        }
         _ => "",
     };
     format!("the server answered HTTP {}{hint}", status.as_u16())
