@@ -147,7 +147,11 @@ fn the_path_of_the_same_kind_is_passed_through() {
         pairs.dedup();
         let own = json!(transport.replace('-', "_"));
         assert_eq!(pairs[0], (own.clone(), own.clone()), "{pairs:?}");
-        assert!(pairs[1..].iter().all(|(client, server)| *client != own && *server == own));
+        assert!(
+            pairs[1..]
+                .iter()
+                .all(|(client, server)| *client != own && *server == own)
+        );
     }
 }
 

@@ -350,7 +350,8 @@ fn a_request_without_a_session_is_refused_with_the_flag_that_would_carry_it() {
 /// transport error without the code.
 #[test]
 fn a_server_that_ends_during_a_call_is_an_error_answer_with_status_200() {
-    let script = r#"read -r x; echo '{"jsonrpc":"2.0","id":1,"result":{}}'; read -r x; read -r x; exit 3"#;
+    let script =
+        r#"read -r x; echo '{"jsonrpc":"2.0","id":1,"result":{}}'; read -r x; read -r x; exit 3"#;
     let proxy = ListeningProgram::proxy("http", &["--", "sh", "-c", script]);
     let id = proxy.session();
     let answer = proxy.post(&[("mcp-session-id", &id)], CALL);

@@ -11,7 +11,7 @@ use mcp_proxy_core::{
     BoxFuture, Connection, FrameWriter, Link, LinkEnd, OutgoingFrame, Peer, ProxyRun,
 };
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
-use mcp_proxy_wire::{Body, Message, Transport};
+use mcp_proxy_wire::{Message, Transport};
 
 use super::collect::{CollectedBody, collect};
 use super::dial::{HttpLink, HttpWriter, PostedMessage, is_rpc};
@@ -90,16 +90,16 @@ enum DetectedMode {
 impl AutoDetectWriter {
     async fn put_all(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
         for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
-            let Body::Whole(message) = frame.body else {
+            let Some((message, posted)) = PostedMessage::new(frame) else {
                 continue;
             };
             match &mut self.mode {
                 DetectedMode::Unknown(http) => {
                     let http = Arc::clone(http);
-                    self.first(http, message, frame.sequence).await?;
+                    self.first(http, message, posted).await?;
                 }
-                DetectedMode::Http(writer) => writer.put(message, frame.sequence).await,
-                DetectedMode::Sse(writer) => writer.put(message, frame.sequence).await,
+                DetectedMode::Http(writer) => writer.put(message, posted).await,
+                DetectedMode::Sse(writer) => writer.put(message, posted).await,
             }
         }
         Ok(())
@@ -109,10 +109,9 @@ impl AutoDetectWriter {
         &mut self,
         http: Arc<HttpLink>,
         message: Message,
-        sequence: Option<u64>,
+        posted: PostedMessage,
     ) -> Result<(), LinkEnd> {
-        let response = http.send(&message).await?;
-        let posted = PostedMessage::new(&message, sequence);
+        let response = http.send(&message, &posted).await?;
         if !response.status().is_client_error() {
             let opens = posted.method.as_deref() == Some("initialize");
             let reading = http.receive_in_task(response, posted);
@@ -129,7 +128,7 @@ impl AutoDetectWriter {
             match connect(remote, connection, self.inbox.clone(), self.options).await {
                 Ok(mut writer) => {
                     self.connection.set_server_transport(Transport::Sse);
-                    writer.put(message, sequence).await;
+                    writer.put(message, posted).await;
                     self.mode = DetectedMode::Sse(writer);
                     return Ok(());
                 }

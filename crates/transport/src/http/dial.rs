@@ -16,9 +16,9 @@ use std::time::Duration;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response};
 use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, OutgoingFrame};
-use mcp_proxy_wire::headers::{self, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
+use mcp_proxy_wire::headers::{self, HeaderEdits, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
 use mcp_proxy_wire::revision::{Era, names_version};
-use mcp_proxy_wire::{Body, Id, Kind, Message};
+use mcp_proxy_wire::{Body, Frame, Id, Kind, Message};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
@@ -61,15 +61,23 @@ pub(crate) struct PostedMessage {
     pub(crate) method: Option<String>,
     /// The ids of the requests in it.
     pub(crate) asked: Vec<Id>,
+    /// Changes to the head of its POST.
+    pub(crate) edits: Option<Box<HeaderEdits>>,
 }
 
 impl PostedMessage {
-    pub(crate) fn new(message: &Message, sequence: Option<u64>) -> PostedMessage {
-        PostedMessage {
-            sequence,
+    /// Of a frame with a whole message; others are not POSTed.
+    pub(crate) fn new(frame: Frame) -> Option<(Message, PostedMessage)> {
+        let Body::Whole(message) = frame.body else {
+            return None;
+        };
+        let posted = PostedMessage {
+            sequence: frame.sequence,
             method: message.method().map(std::borrow::Cow::into_owned),
-            asked: request_ids(message),
-        }
+            asked: request_ids(&message),
+            edits: frame.header_edits,
+        };
+        Some((message, posted))
     }
 }
 
@@ -107,9 +115,13 @@ impl HttpLink {
     }
 
     /// POSTs the first message.
-    pub async fn send(&self, message: &Message) -> Result<Response<IncomingBody>, LinkEnd> {
-        self.observe(message.method().as_deref(), message);
-        self.send_as(message, era(message)).await
+    pub(crate) async fn send(
+        &self,
+        message: &Message,
+        posted: &PostedMessage,
+    ) -> Result<Response<IncomingBody>, LinkEnd> {
+        self.observe(posted.method.as_deref(), message);
+        self.send_as(message, era(message), posted).await
     }
 
     /// The same, once its era is known.
@@ -117,6 +129,7 @@ impl HttpLink {
         &self,
         message: &Message,
         era: Era,
+        posted: &PostedMessage,
     ) -> Result<Response<IncomingBody>, LinkEnd> {
         let mut headers = self.headers();
         if era == Era::Modern {
@@ -126,7 +139,8 @@ impl HttpLink {
             }
             headers.remove(MCP_SESSION_ID);
         }
-        self.send_with(headers, message).await
+        self.send_with(headers, message, posted.edits.as_deref())
+            .await
     }
 
     /// The same with these headers for the session.
@@ -134,6 +148,7 @@ impl HttpLink {
         &self,
         mut headers: HeaderMap,
         message: &Message,
+        edits: Option<&HeaderEdits>,
     ) -> Result<Response<IncomingBody>, LinkEnd> {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(
@@ -142,7 +157,9 @@ impl HttpLink {
         );
         let payload = OutgoingBody::whole(message.raw().clone());
         let url = self.client.remote.url().clone();
-        self.client.send(Method::POST, url, headers, payload).await
+        self.client
+            .send_edited(Method::POST, url, headers, payload, edits)
+            .await
     }
 
     /// The session and version headers, once they are known.
@@ -195,7 +212,7 @@ impl HttpLink {
         room: Option<BudgetPermit>,
     ) {
         let generation = self.state.generation();
-        let sent = match self.send_as(&message, era).await {
+        let sent = match self.send_as(&message, era, posted).await {
             Ok(response) if self.may_have_lost_session(&response, posted, &message) => {
                 let refused = (generation, &message);
                 self.send_on_new_session(response, refused, posted).await
@@ -309,12 +326,11 @@ impl HttpWriter {
         }
     }
 
-    /// Sends one message, which has this number in the record.
-    pub(crate) async fn put(&mut self, message: Message, sequence: Option<u64>) {
+    /// Sends one message.
+    pub(crate) async fn put(&mut self, message: Message, posted: PostedMessage) {
         if let Some(opening) = self.opening.take() {
             drop(opening.await);
         }
-        let posted = PostedMessage::new(&message, sequence);
         let method = posted.method.as_deref();
         if method == Some("notifications/cancelled") && self.link.state.cancel(&message) {
             return;
@@ -343,8 +359,8 @@ impl HttpWriter {
 
     async fn put_all(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
         for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
-            if let Body::Whole(message) = frame.body {
-                self.put(message, frame.sequence).await;
+            if let Some((message, posted)) = PostedMessage::new(frame) {
+                self.put(message, posted).await;
             }
         }
         Ok(())

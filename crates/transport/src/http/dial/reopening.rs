@@ -107,7 +107,7 @@ impl HttpLink {
                 if reopened == Reopened::Now {
                     self.open_get();
                 }
-                Some(self.send_as(message, super::era(message)).await)
+                Some(self.send_as(message, super::era(message), posted).await)
             }
             Err(why) => {
                 self.lose_session(status, posted, &why).await;
@@ -237,7 +237,7 @@ impl HttpLink {
         let authored = OwnRequest::author(connection, message.clone());
         let (request, frame) = authored.map_err(|end| ReopenError::Never(end.to_string()))?;
         let asked = async {
-            let response = self.send_with(session, &message).await;
+            let response = self.send_with(session, &message, None).await;
             let response = response.map_err(|end| ReopenError::Later(end.to_string()))?;
             self.own_answer(response, request.id()).await
         };
@@ -253,7 +253,7 @@ impl HttpLink {
         let frame = connection
             .author(direction, StreamId::Only, message.clone(), now)
             .map_err(|end| end.to_string())?;
-        let why = match self.send_with(session, &message).await {
+        let why = match self.send_with(session, &message, None).await {
             Ok(response) if response.status().is_success() => return Ok(()),
             Ok(response) => status_text(response.status()),
             Err(end) => end.to_string(),

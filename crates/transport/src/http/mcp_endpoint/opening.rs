@@ -12,8 +12,8 @@ use mcp_proxy_core::{
 use mcp_proxy_session::RecordEvent;
 use mcp_proxy_wire::{ErrorCode, Id, Transport};
 
-use super::{McpEndpoint, ModernClients};
 use super::table::SessionTable;
+use super::{McpEndpoint, ModernClients};
 use crate::http::handler::RequestSource;
 use crate::http::listener::{HttpResponse, error_answering};
 use crate::http::session::{HttpSession, SessionKind, SessionWriter};

@@ -155,7 +155,7 @@ impl SseSession {
     }
 
     async fn deliver(&self, endpoint: &Uri, message: Message) -> Result<(), String> {
-        let sent = self.post(endpoint.clone(), message).await;
+        let sent = self.post(endpoint.clone(), message, None).await;
         let status = sent.map_err(|end| end.to_string())?.status();
         match status.is_success() {
             true => Ok(()),
