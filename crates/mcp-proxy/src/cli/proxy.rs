@@ -326,6 +326,6 @@ pub enum ClientKind {
     Stdio,
     /// Streamable HTTP at /mcp, and HTTP+SSE at /sse on the same port.
     Http,
-    /// The same, but people are told the URL of /sse.
+    /// The same, but the URL that is printed is that of /sse.
     Sse,
 }

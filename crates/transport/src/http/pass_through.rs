@@ -348,7 +348,6 @@ impl HttpPassThrough {
             let body = RelayedBody::events(body, through, limits, self.learn(learning));
             return Response::from_parts(parts, OutgoingBody::Relayed(Box::new(body)));
         }
-        let length = stated(&parts.headers);
         let collected = collect(body, self.cut().max(learning.needs(self.limits))).await;
         if self.is_too_large(&parts.headers, &collected) {
             let seen = collected.bytes_read();
@@ -393,6 +392,7 @@ impl HttpPassThrough {
                 }
             }
             CollectedBody::Partial(first, rest) => {
+                let length = stated(&parts.headers);
                 let envelope = TransportEnvelope::Response(Box::new(parts.clone()));
                 let through = (Arc::clone(connection), pipeline, exchange);
                 let body =

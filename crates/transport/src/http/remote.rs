@@ -133,11 +133,21 @@ impl RemoteServer {
         let (mut parts, ()) = Request::new(()).into_parts();
         (parts.method, parts.uri, parts.headers) = (method, url, headers);
         let copy = payload.copy();
-        let mut response = self.send_once(&parts, payload).await?;
+        let response = self.send_once(&parts, payload).await?;
+        match location(&response) {
+            None => Ok(response),
+            Some(next) => Box::pin(self.follow(parts, copy, next)).await,
+        }
+    }
+
+    /// Sends a request where redirects say.
+    async fn follow(
+        &self,
+        mut parts: request::Parts,
+        copy: Option<OutgoingBody>,
+        mut next: String,
+    ) -> Result<Response<IncomingBody>, LinkEnd> {
         for _ in 0..REDIRECTS_MAX {
-            let Some(next) = location(&response) else {
-                return Ok(response);
-            };
             parts.uri = self.same_origin(&parts.uri, &next).map_err(|why| {
                 self.failure(format!(
                     "redirects elsewhere: {why}; give that URL as the target"
@@ -148,12 +158,13 @@ impl RemoteServer {
                     self.failure("redirects a request that cannot be sent twice".to_owned())
                 );
             };
-            response = self.send_once(&parts, payload).await?;
+            let response = self.send_once(&parts, payload).await?;
+            match location(&response) {
+                None => return Ok(response),
+                Some(further) => next = further,
+            }
         }
-        match location(&response) {
-            None => Ok(response),
-            Some(_) => Err(self.failure(format!("redirects more than {REDIRECTS_MAX} times"))),
-        }
+        Err(self.failure(format!("redirects more than {REDIRECTS_MAX} times")))
     }
 
     async fn send_once(

@@ -24,9 +24,10 @@ impl AnswerInbox {
         AnswerInbox { connection, inbox }
     }
 
-    pub(crate) async fn hand_over(&self, frame: Frame) {
+    pub(crate) fn hand_over(&self, frame: Frame) -> impl Future<Output = ()> {
+        let sending = self.inbox.send(InboxItem::Frame(frame));
         // The pump is gone only when the whole link is; then nobody waits.
-        drop(self.inbox.send(InboxItem::Frame(frame)).await);
+        async move { drop(sending.await) }
     }
 
     pub(crate) async fn end(&self, end: LinkEnd) {
@@ -55,7 +56,7 @@ impl AnswerInbox {
     pub(crate) async fn take(&self, parts: Parts, message: Message, asked: &[Id]) -> Vec<Id> {
         let left = unanswered(asked, &message);
         if let ([id], true) = (left.as_slice(), lacks_id(&message)) {
-            self.answer_for_server(parts, message, id).await;
+            Box::pin(self.answer_for_server(parts, message, id)).await;
             return Vec::new();
         }
         let envelope = TransportEnvelope::Response(Box::new(parts));

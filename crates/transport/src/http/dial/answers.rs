@@ -37,9 +37,9 @@ impl HttpLink {
         }
         if parts.status.is_success() && headers::is_sse(&parts.headers) {
             let mut open: Vec<Id> = posted.asked.clone();
-            let end = self.read_events(body, method, &mut open).await;
+            let end = Box::pin(self.read_events(body, method, &mut open)).await;
             if !open.is_empty() {
-                self.resume(end, method, open).await;
+                Box::pin(self.resume(end, method, open)).await;
             }
             return;
         }
@@ -53,7 +53,7 @@ impl HttpLink {
         if !parts.status.is_success() || posted.asked.is_empty() {
             self.answers.note_untaken(posted, &end.to_string());
         }
-        self.answers.fail(&posted.asked, &end).await;
+        Box::pin(self.answers.fail(&posted.asked, &end)).await;
     }
 
     /// An answer that is all here.
@@ -66,28 +66,31 @@ impl HttpLink {
         let (status, asked) = (parts.status, &posted.asked);
         let message = Message::parse(bytes);
         if posted.method.as_deref() != Some("initialize")
-            && self.state.session().0.is_some()
             && refuses_session(status, &message)
+            && self.state.has_session()
         {
-            self.answers.record_failure(parts, message).await;
-            return self.lose_session(status, posted, "").await;
+            Box::pin(self.answers.record_failure(parts, message)).await;
+            return Box::pin(self.lose_session(status, posted, "")).await;
         }
         if is_rpc(&message) {
             self.learn(posted.method.as_deref(), &message);
-            let text = format!("{} without an answer to this request", status_text(status));
             let left = self.answers.take(parts, message, asked).await;
+            if left.is_empty() && (status.is_success() || !asked.is_empty()) {
+                return;
+            }
+            let text = format!("{} without an answer to this request", status_text(status));
             if !status.is_success() && left.len() == asked.len() {
                 self.answers.note_untaken(posted, &text);
             }
             if !left.is_empty() && !self.answers_later(status, &left) {
-                self.answers.fail(&left, &http_failure(text)).await;
+                Box::pin(self.answers.fail(&left, &http_failure(text))).await;
             }
             return;
         }
         if status.is_success() && (asked.is_empty() || self.answers_later(status, asked)) {
             return;
         }
-        self.fail_whole(parts, message, posted, "").await;
+        Box::pin(self.fail_whole(parts, message, posted, "")).await;
     }
 
     /// A complete answer that is not JSON-RPC. It is recorded as received; the waiting client gets its first line.

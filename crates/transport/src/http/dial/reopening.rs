@@ -60,7 +60,7 @@ impl Reopening {
 impl HttpLink {
     /// Remembers what a new session would need.
     pub(super) fn observe(&self, method: Option<&str>, message: &Message) {
-        if let Some(reopening) = &self.reopening {
+        if let (Some(reopening), true) = (&self.reopening, SessionOpening::needs(method)) {
             reopening.opening(|opening| opening.observe(method, message));
         }
     }
@@ -83,7 +83,7 @@ impl HttpLink {
 
     pub(super) fn can_reopen(&self) -> bool {
         let is_complete = |reopening: &Reopening| reopening.opening(|it| it.is_complete());
-        self.state.session().0.is_some() && self.reopening.as_ref().is_some_and(is_complete)
+        self.state.has_session() && self.reopening.as_ref().is_some_and(is_complete)
     }
 
     /// Reads the answer to a message that was sent on the session of this generation. If it says that the session is lost,
