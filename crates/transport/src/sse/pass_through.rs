@@ -23,14 +23,14 @@ use super::PATH;
 use super::dial::endpoint_of;
 use crate::http::collect::{CollectedBody, collect};
 use crate::http::dial::is_rpc;
+use crate::http::failed_exchange::{
+    answer_broke_off, dropped_response, record_failed_response, unreachable_server,
+};
 use crate::http::handler::{Handler, RequestSource};
 use crate::http::incoming_body::IncomingBody;
 use crate::http::injected_post::InjectedPost;
 use crate::http::listener::{HttpResponse, bare};
 use crate::http::outgoing_body::{OutgoingBody, UnsentMessage};
-use crate::http::pass_through::{
-    answer_broke_off, dropped_response, record_failed_response, unreachable_server,
-};
 use crate::http::progress_stream::{
     DroppedMarker, ProgressSender, WaitingRequest, event_of, progress_channel,
 };
