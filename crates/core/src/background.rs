@@ -9,9 +9,9 @@ use std::thread;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// The nice value of background work. A tenth of the time of each busy processor is left for it.
+/// The nice value of background work. If all processors are busy, it gets a quarter of one.
 #[cfg(target_os = "linux")]
-const NICE: i32 = 10;
+const NICE: i32 = 5;
 
 /// Does something that takes milliseconds, on a runtime of several threads without keeping its other tasks waiting. A runtime
 /// of one thread waits in any case.

@@ -82,6 +82,7 @@ pub async fn carry(
     options: CarryOptions,
     stop: impl Future<Output = ()>,
 ) -> CarryEnd {
+    connection.set_carried();
     let to_client = Mutex::new(client.writer);
     let to_server = Mutex::new(server.writer);
     let open = OpenInjectionQueue::new(connection);

@@ -43,6 +43,8 @@ pub struct Connection {
     multiplexer: Option<Mutex<RequestMultiplexer<StreamId>>>,
     /// Only one client is left of those that shared it.
     is_unshared: AtomicBool,
+    /// It connects two links: HTTP, if a side speaks it, ends here.
+    is_carried: AtomicBool,
     /// How the client opened it, while rules may want to open another session like it.
     handshake: Mutex<Handshake<Message>>,
     /// Answers that are not the client's.
@@ -128,6 +130,7 @@ impl Connection {
             correlator: Mutex::default(),
             multiplexer: multiplexer.map(Mutex::new),
             is_unshared: AtomicBool::new(false),
+            is_carried: AtomicBool::new(false),
             handshake: Mutex::default(),
             replay_waiters: ReplayWaiters::default(),
         });
@@ -442,11 +445,25 @@ impl Connection {
         self.lock_server().clone()
     }
 
-    /// Whether HTTP heads are forwarded: both sides speak the same kind of HTTP. Between others, HTTP ends here.
+    /// Two links are connected from now on.
+    pub(crate) fn set_carried(&self) {
+        self.is_carried.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether HTTP heads are forwarded: both sides speak the same kind of HTTP, and it does not end here.
     pub(crate) fn forwards_heads(&self) -> bool {
         let kind = self.client.transport;
         matches!(kind, Transport::StreamableHttp | Transport::Sse)
             && self.lock_server().transport == kind
+            && !self.is_carried.load(Ordering::Relaxed)
+    }
+
+    /// Whether the proxy makes the HTTP request that carries a message of this direction: HTTP begins here.
+    pub(crate) fn makes_heads(&self, direction: Direction) -> bool {
+        let server = self.lock_server().transport;
+        direction == Direction::ClientToServer
+            && matches!(server, Transport::StreamableHttp | Transport::Sse)
+            && self.is_carried.load(Ordering::Relaxed)
     }
 
     /// What the server is called: by viewers, filters and holds.

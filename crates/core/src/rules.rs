@@ -271,9 +271,17 @@ impl Rule {
                 facts.direction == Direction::ClientToServer
                     && matches!(facts.kind(), Kind::Request | Kind::Notification)
             }
-            RuleAction::Headers(_) => facts.envelope.has_http_head(),
+            // Also a message that came without a head may be sent with one.
+            RuleAction::Headers(_) => {
+                facts.envelope.has_http_head() || facts.direction == Direction::ClientToServer
+            }
             RuleAction::Delay(_) | RuleAction::Drop => true,
         }
+    }
+
+    /// Whether it changes HTTP headers.
+    pub fn changes_headers(&self) -> bool {
+        matches!(self.action, RuleAction::Headers(_))
     }
 
     /// How many messages it was too slow for. It did nothing to them.

@@ -147,7 +147,7 @@ pub fn ask(question: &str) {
     let _ = write!(stderr, "{question}").and_then(|()| stderr.flush());
 }
 
-/// Passes a server's stderr line on as it is.
+/// Passes a line of a server's stderr on.
 pub fn pass_stderr(line: &[u8]) {
     // The UI shows it from the record; the last lines are printed when that ends.
     if let Some(held) = &mut *deferred_output() {

@@ -16,6 +16,7 @@ mod cookies;
 mod cors;
 pub(crate) mod dial;
 pub(crate) mod event_stream;
+pub(crate) mod failed_exchange;
 pub(crate) mod h1;
 pub(crate) mod handler;
 mod http_client;

@@ -38,6 +38,20 @@ pub(crate) struct SessionOpening {
 }
 
 impl SessionOpening {
+    /// Whether a message of this method is one that [`SessionOpening::observe`] looks at.
+    pub(crate) fn needs(method: Option<&str>) -> bool {
+        matches!(
+            method,
+            Some(
+                "initialize"
+                    | "notifications/initialized"
+                    | "logging/setLevel"
+                    | "resources/subscribe"
+                    | "resources/unsubscribe"
+            )
+        )
+    }
+
     /// Looks at the next message of the client.
     pub(crate) fn observe(&mut self, method: Option<&str>, message: &Message) {
         match method {

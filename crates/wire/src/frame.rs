@@ -6,6 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::headers::HeaderEdits;
 use crate::{Chunk, Message, SseEvent};
 
 /// One HTTP request with its response: a POST or a GET. Exchanges are numbered from 1 by the listener that accepts them.
@@ -38,6 +39,8 @@ pub struct Frame {
     pub parent: Option<u64>,
     /// What it came in.
     pub envelope: TransportEnvelope,
+    /// Changes to the head of the HTTP request that the proxy makes for it, where HTTP begins here.
+    pub header_edits: Option<Box<HeaderEdits>>,
     /// The message, or the piece of it that is here.
     pub body: Body,
 }
@@ -171,6 +174,7 @@ impl Frame {
             sequence: None,
             parent: None,
             envelope,
+            header_edits: None,
             body,
         }
     }

@@ -141,6 +141,23 @@ impl ActiveHold {
         has_head(&self.frame) && self.connection.forwards_heads()
     }
 
+    /// Whether its HTTP headers can be changed: those that came with it, or those that the proxy makes for it.
+    pub(super) fn takes_header_edits(&self) -> bool {
+        self.has_head() || self.connection.makes_heads(self.direction)
+    }
+
+    fn edit_head(&self, frame: &mut Frame, edits: &HeaderEdits) {
+        if !edits.is_empty() && self.connection.makes_heads(self.direction) {
+            frame.header_edits.get_or_insert_default().extend(edits);
+            return;
+        }
+        match &mut frame.envelope {
+            TransportEnvelope::Request(parts) => edits.apply(&mut parts.headers),
+            TransportEnvelope::Response(parts) => edits.apply(&mut parts.headers),
+            TransportEnvelope::Event(_) | TransportEnvelope::Line(_) | TransportEnvelope::Bare => {}
+        }
+    }
+
     /// A verdict on it.
     pub(crate) fn verdict(&self, kind: &'static str, by: &str, why: &str) -> NewVerdict {
         let run = &self.connection.run;
@@ -191,7 +208,7 @@ impl ActiveHold {
             InterceptAction::Modify(edit) => {
                 act.why = edit.headers.to_string();
                 let mut frame = self.frame.clone();
-                edit_head(&mut frame, &edit.headers);
+                self.edit_head(&mut frame, &edit.headers);
                 match edit.body {
                     None => self.forward_frame(frame),
                     Some(body) => {
@@ -234,7 +251,7 @@ impl ActiveHold {
         headers: &HeaderEdits,
     ) -> HoldOutcome {
         let mut frame = self.frame.clone();
-        edit_head(&mut frame, headers);
+        self.edit_head(&mut frame, headers);
         match instead {
             Some(message) => self.forward_replacement(frame, message.clone()),
             None => self.forward_frame(frame),
@@ -353,14 +370,6 @@ fn has_head(frame: &Frame) -> bool {
         frame.envelope,
         TransportEnvelope::Request(_) | TransportEnvelope::Response(_)
     )
-}
-
-fn edit_head(frame: &mut Frame, edits: &HeaderEdits) {
-    match &mut frame.envelope {
-        TransportEnvelope::Request(parts) => edits.apply(&mut parts.headers),
-        TransportEnvelope::Response(parts) => edits.apply(&mut parts.headers),
-        TransportEnvelope::Event(_) | TransportEnvelope::Line(_) | TransportEnvelope::Bare => {}
-    }
 }
 
 /// The same frame with another message. An event keeps all its other lines.

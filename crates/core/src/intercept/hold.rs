@@ -184,9 +184,9 @@ pub enum ResolveError {
     /// Somebody was quicker.
     #[error("{0}")]
     Resolved(ResolvedHold),
-    /// Headers are to be changed where none are forwarded.
+    /// Headers are to be changed where none are sent.
     #[error(
-        "the message is not forwarded with an HTTP head of its own, so its headers cannot be changed"
+        "the message is not sent with an HTTP head of its own, so there are no headers to change"
     )]
     NoHead,
     /// The changed message is not JSON.

@@ -171,7 +171,7 @@ impl HoldTable {
         let entry = self.undecided_entry(hold)?;
         if let InterceptAction::Modify(edit) = &action
             && !edit.headers.is_empty()
-            && !entry.has_head()
+            && !entry.takes_header_edits()
         {
             return Err(ResolveError::NoHead);
         }

@@ -37,7 +37,8 @@ impl MessagePipeline {
         let Some(mut verdict) = self.rules.judge(&facts) else {
             return Some(frame.into());
         };
-        if !self.connection.forwards_heads() {
+        let has_head = self.connection.forwards_heads() && facts.envelope.has_http_head();
+        if !has_head && !self.connection.makes_heads(self.direction) {
             verdict.forget_headers();
             if verdict.applied.is_empty() {
                 return Some(frame.into());

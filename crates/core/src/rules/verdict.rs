@@ -75,7 +75,7 @@ pub enum RuleOutcome {
 }
 
 impl RuleVerdict {
-    /// The message is forwarded without a head of its own, so there are no headers to change.
+    /// The message is sent without a head of its own, so there are no headers to change.
     pub(crate) fn forget_headers(&mut self) {
         self.headers = HeaderEdits::default();
         let is_other =

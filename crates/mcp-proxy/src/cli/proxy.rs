@@ -324,8 +324,8 @@ pub enum ServerKind {
 pub enum ClientKind {
     /// Over our own stdin and stdout.
     Stdio,
-    /// Streamable HTTP at /mcp; where it ends at the proxy, also HTTP+SSE at /sse.
+    /// Streamable HTTP at /mcp, and HTTP+SSE at /sse on the same port.
     Http,
-    /// HTTP+SSE at /sse.
+    /// The same, but the URL that is printed is that of /sse.
     Sse,
 }

@@ -1,5 +1,6 @@
 //! Pages of other origins: what a browser asks before, and what it has to find in every answer.
 
+use crate::bridging::{EVENTS, http, odd};
 use crate::programs::{HttpAnswer, INITIALIZE, ListeningProgram, PROXY, request};
 
 const PAGE: &str = "https://app.example";
@@ -109,4 +110,29 @@ fn without_a_named_origin_nothing_is_said_about_origins() {
     let answer = proxy.post(&[("origin", local)], INITIALIZE);
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("access-control-allow-origin"), None);
+}
+
+/// A browser refuses credentials where the server says `*`, so naming an origin instead must not bring them back.
+#[test]
+fn credentials_are_allowed_only_to_an_origin_that_the_server_names() {
+    fn answer(request: &str) -> String {
+        let origin = match request.contains("/mcp?named") {
+            true => PAGE,
+            false => "*",
+        };
+        let status = format!(
+            "200 OK\r\naccess-control-allow-origin: {origin}\r\naccess-control-allow-credentials: true"
+        );
+        http(&status, "application/json", "{}")
+    }
+    let url = format!("http://{}/mcp", odd(answer, EVENTS));
+    let target = ["--transport", "streamable-http", "--target-url", &url];
+    let proxy = ListeningProgram::proxy("http", &[&["--allow-origin", PAGE], &target[..]].concat());
+    for (path, credentials) in [("/mcp", None), ("/mcp?named", Some("true"))] {
+        let headers = [("origin", PAGE), ("content-type", "application/json")];
+        let answer = request(&proxy.address, "POST", path, &headers, LIST.as_bytes());
+        assert!(may_read(&answer, PAGE), "{answer:?}");
+        let allowed = answer.header("access-control-allow-credentials");
+        assert_eq!(allowed, credentials, "{path}");
+    }
 }

@@ -6,6 +6,7 @@
     reason = "a test's helper functions may stop the test too"
 )]
 
+mod both_kinds;
 mod bridging;
 mod bytes;
 mod completions;

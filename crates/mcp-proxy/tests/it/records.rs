@@ -8,7 +8,7 @@ mod store;
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::programs::pipe;
+use crate::programs::{INITIALIZE, ListeningProgram, pipe};
 use mcp_proxy_session::{NewBody, PeerInfo};
 use mcp_proxy_wire::{Origin, Transport};
 use sample::*;
@@ -45,6 +45,31 @@ fn one_connection_needs_no_column() {
         "table-one-connection",
         place.print(&["inspect", "session.jsonl"])
     );
+}
+
+#[test]
+fn a_message_of_an_event_stream_is_shown_with_the_head_of_its_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("s.jsonl");
+    let record = record.to_str().unwrap();
+    let demo = ListeningProgram::demo();
+    let words = ["proxy", "--listen", "http", "--listen-port", "0"];
+    let target = [
+        "--transport",
+        "streamable-http",
+        "--target-url",
+        &demo.url(),
+    ];
+    let words = [&words[..], &target, &["--session-file", record]].concat();
+    let proxy = ListeningProgram::start(&words);
+    let answer = proxy.post(&[], INITIALIZE);
+    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+    let session = answer.header("mcp-session-id").unwrap().to_owned();
+    proxy.end("-TERM");
+    let shown = pipe(&["inspect", record, "--seq", "2"], b"").stdout;
+    let shown = String::from_utf8(shown).unwrap();
+    assert!(shown.contains("content-type: text/event-stream"), "{shown}");
+    assert!(shown.contains(&session), "{shown}");
 }
 
 #[test]

@@ -357,3 +357,16 @@ fn shown_nowhere(house: &TestHome, known: &str) {
         assert!(!shown.contains(SECRET) && !shown.contains(PIN), "{shown}");
     }
 }
+
+#[test]
+fn secrets_in_flags_are_masked_in_what_the_server_prints() {
+    let script = r#"printf 'token %s\n\377raw\n' "$TOKEN" >&2; cat"#;
+    let words = ["proxy", "--listen", "stdio", "--no-record"];
+    let server = ["--env", "TOKEN=s3cr3t-value", "--", "sh", "-c", script];
+    let output = crate::programs::pipe(&[&words[..], &server].concat(), b"");
+    let stderr = &output.stderr;
+    let has = |text: &[u8]| stderr.windows(text.len()).any(|part| part == text);
+    assert!(!has(b"s3cr3t-value"), "{output:?}");
+    assert!(has(b"token ["), "{output:?}");
+    assert!(has(b"\xffraw\n"), "{output:?}");
+}

@@ -314,8 +314,51 @@ fn without_sessions_a_server_that_does_not_start_is_an_error_for_the_request() {
     let args = ["--stateless", "--", "sh", "-c", "echo broken >&2; exit 3"];
     let proxy = ListeningProgram::proxy("http", &args);
     let answer = proxy.post(&[], PING);
-    assert_eq!(answer.status, 502);
+    assert_eq!(answer.status, 200);
     assert_eq!(error_answer(&answer.text()), (json!(3), -31002));
+}
+
+#[test]
+fn without_sessions_a_body_without_a_message_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = many(folder.path(), &["--stateless"]);
+    for (body, code) in [
+        ("", -32700),
+        ("garbage", -32700),
+        (r#"{"jsonrpc""#, -32700),
+        ("[]", -32600),
+        ("[1]", -32600),
+        ("{}", -32600),
+    ] {
+        let answer = proxy.post(&[], body);
+        assert_eq!(answer.status, 400, "{body}");
+        assert_eq!(error_answer(&answer.text()), (Value::Null, code), "{body}");
+    }
+}
+
+#[test]
+fn a_request_without_a_session_is_refused_with_the_flag_that_would_carry_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = many(folder.path(), &[]);
+    let answer = proxy.post(&[], PING);
+    assert_eq!(answer.status, 400);
+    assert_eq!(error_answer(&answer.text()), (json!(3), -31011));
+    assert!(answer.text().contains("--stateless"));
+}
+
+/// SDK clients read a JSON-RPC error with status 200. With 502 Python's 1.x ends the whole session, and TypeScript's reports a
+/// transport error without the code.
+#[test]
+fn a_server_that_ends_during_a_call_is_an_error_answer_with_status_200() {
+    let script =
+        r#"read -r x; echo '{"jsonrpc":"2.0","id":1,"result":{}}'; read -r x; read -r x; exit 3"#;
+    let proxy = ListeningProgram::proxy("http", &["--", "sh", "-c", script]);
+    let id = proxy.session();
+    let answer = proxy.post(&[("mcp-session-id", &id)], CALL);
+    assert_eq!(answer.status, 200);
+    assert_eq!(error_answer(&answer.text()), (json!(2), -31002));
+    let next = proxy.post(&[("mcp-session-id", &id)], PING);
+    assert_eq!((next.status, error_answer(&next.text()).1), (404, -31006));
 }
 
 #[test]

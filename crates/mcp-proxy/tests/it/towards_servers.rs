@@ -319,3 +319,26 @@ fn a_cancelled_call_does_not_delay_the_end() {
     assert_eq!(client.end(), Some(0));
     assert!(closed.elapsed() < Duration::from_millis(1500), "{closed:?}");
 }
+
+#[test]
+fn a_proxy_that_is_not_there_is_named_and_not_the_server() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
+    // Nobody listens there any more.
+    let address = address.unwrap().to_string();
+    for (variable, url) in [
+        ("HTTP_PROXY", "http://mcp.example:8080/mcp"),
+        ("HTTPS_PROXY", "https://mcp.example/mcp"),
+    ] {
+        let env = [(
+            variable,
+            PathBuf::from(format!("http://me:s3cret@{address}")),
+        )];
+        let mut client = client(url, &[], &env);
+        client.say(INITIALIZE);
+        let heard = client.hear();
+        assert_eq!(error_answer(&heard), (json!(1), -31001));
+        assert!(heard.contains(&address), "{heard}");
+        assert!(heard.contains(variable), "{heard}");
+        assert!(!heard.contains("s3cret"), "{heard}");
+    }
+}

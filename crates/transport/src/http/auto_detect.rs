@@ -10,7 +10,8 @@ use hyper::body::Incoming;
 use mcp_proxy_core::{
     BoxFuture, Connection, FrameWriter, Link, LinkEnd, OutgoingFrame, Peer, ProxyRun,
 };
-use mcp_proxy_wire::{Body, Message, Transport};
+use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
+use mcp_proxy_wire::{Message, Transport};
 
 use super::collect::{CollectedBody, collect};
 use super::dial::{HttpLink, HttpWriter, PostedMessage, is_rpc};
@@ -22,6 +23,7 @@ use super::pass_through::HttpPassThrough;
 use super::remote::RemoteServer;
 use crate::inbox::{InboxItem, InboxSender, inbox};
 use crate::session_opening::{RemoteLinkOptions, SessionLoss};
+use crate::sse::SseEndpoint;
 use crate::sse::dial::{SseWriter, connect};
 
 /// Whether an answer to the first POST says that this is no streamable HTTP server.
@@ -32,6 +34,15 @@ fn is_other_kind(status: u16, body: &[u8]) -> bool {
         400..=499 => !is_rpc(&Message::parse(body.to_vec())),
         _ => false,
     }
+}
+
+/// Whether a request begins an HTTP+SSE session: a streamable HTTP client begins with a POST, and has an id afterwards. `/mcp` is for
+/// the latter only, because some of them ask for a stream without an id too.
+fn opens_stream(request: &Request<Incoming>) -> bool {
+    *request.method() == Method::GET
+        && request.uri().path().trim_end_matches('/') != super::PATH
+        && headers::accepts_sse(request.headers())
+        && !request.headers().contains_key(MCP_SESSION_ID)
 }
 
 fn not_sse(end: &LinkEnd) -> String {
@@ -88,10 +99,8 @@ impl AutoDetectWriter {
                 return Ok(());
             }
             let frame = frames.remove(0).into_written();
-            if let Some((Body::Whole(message), sequence)) =
-                frame.map(|frame| (frame.body, frame.sequence))
-            {
-                self.first(http, message, sequence).await?;
+            if let Some((message, posted)) = frame.and_then(PostedMessage::new) {
+                self.first(http, message, posted).await?;
             }
         }
     }
@@ -100,10 +109,9 @@ impl AutoDetectWriter {
         &mut self,
         http: Arc<HttpLink>,
         message: Message,
-        sequence: Option<u64>,
+        posted: PostedMessage,
     ) -> Result<(), LinkEnd> {
-        let response = http.send(&message).await?;
-        let posted = PostedMessage::new(&message, sequence);
+        let response = http.send(&message, &posted).await?;
         if !response.status().is_client_error() {
             let opens = posted.method.as_deref() == Some("initialize");
             let reading = http.receive_in_task(response, posted);
@@ -120,7 +128,7 @@ impl AutoDetectWriter {
             match connect(remote, connection, self.inbox.clone(), self.options).await {
                 Ok(mut writer) => {
                     self.connection.set_server_transport(Transport::Sse);
-                    writer.put(message, sequence).await;
+                    writer.put(message, posted).await;
                     self.mode = DetectedMode::Sse(writer);
                     return Ok(());
                 }
@@ -168,17 +176,19 @@ pub struct AutoDetectEndpoint {
     remote: Arc<RemoteServer>,
     exchange: Arc<HttpPassThrough>,
     sessions: Arc<McpEndpoint>,
+    streams: Arc<SseEndpoint>,
     kind: OnceLock<Transport>,
     max: usize,
 }
 
 impl AutoDetectEndpoint {
-    /// `exchange` if the server speaks streamable HTTP, `sessions` (which must dial HTTP+SSE) if not.
+    /// `exchange` if the server speaks streamable HTTP, `sessions` (which must dial HTTP+SSE) if not. `streams` is for
+    /// HTTP+SSE clients that come to the server's own path.
     pub fn new(
         run: Arc<ProxyRun>,
         remote: Arc<RemoteServer>,
         exchange: Arc<HttpPassThrough>,
-        sessions: Arc<McpEndpoint>,
+        (sessions, streams): (Arc<McpEndpoint>, Arc<SseEndpoint>),
         max: usize,
     ) -> Arc<AutoDetectEndpoint> {
         Arc::new(AutoDetectEndpoint {
@@ -186,6 +196,7 @@ impl AutoDetectEndpoint {
             remote,
             exchange,
             sessions,
+            streams,
             kind: OnceLock::new(),
             max,
         })
@@ -251,7 +262,11 @@ impl Handler for AutoDetectEndpoint {
         source: RequestSource,
         request: Request<Incoming>,
     ) -> BoxFuture<'static, HttpResponse> {
-        match self.kind.get() {
+        let kind = self.kind.get();
+        if kind != Some(&Transport::StreamableHttp) && opens_stream(&request) {
+            return Arc::clone(&self.streams).handle(source, request);
+        }
+        match kind {
             Some(Transport::Sse) => Arc::clone(&self.sessions).handle(source, request),
             Some(_) => Arc::clone(&self.exchange).handle(source, request),
             None if *request.method() != Method::POST => {

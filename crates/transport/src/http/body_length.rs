@@ -21,9 +21,6 @@ pub(super) fn restate_in_request(headers: &mut HeaderMap, body: &OutgoingBody) {
 
 /// Makes the head of an answer say how its body was read.
 pub(super) fn restate_in_answer(asked: &Method, answer: &mut Response<IncomingBody>) {
-    if !answer.headers().contains_key(CONTENT_LENGTH) {
-        return;
-    }
     let length = match answer.status() {
         // The length of a body that is not sent.
         _ if *asked == Method::HEAD => stated(answer.headers()),

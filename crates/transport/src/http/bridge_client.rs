@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::header::{COOKIE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Response, Uri};
 use mcp_proxy_core::{Connection, LinkEnd};
+use mcp_proxy_wire::headers::HeaderEdits;
 
 use super::cookies::CookieJar;
 use super::incoming_body::IncomingBody;
@@ -35,12 +36,27 @@ impl BridgeClient {
         &self,
         method: Method,
         url: Uri,
+        headers: HeaderMap,
+        payload: OutgoingBody,
+    ) -> Result<Response<IncomingBody>, LinkEnd> {
+        self.send_edited(method, url, headers, payload, None).await
+    }
+
+    /// The same, with changes to its head by rules or by a person.
+    pub(crate) async fn send_edited(
+        &self,
+        method: Method,
+        url: Uri,
         mut headers: HeaderMap,
         payload: OutgoingBody,
+        edits: Option<&HeaderEdits>,
     ) -> Result<Response<IncomingBody>, LinkEnd> {
         headers.insert(USER_AGENT, HeaderValue::from_static(OWN_NAME));
         if let Some(cookies) = self.cookies.header(&url) {
             headers.insert(COOKIE, cookies);
+        }
+        if let Some(edits) = edits {
+            edits.apply(&mut headers);
         }
         let asked = url.clone();
         let response = self.remote.send(method, url, headers, payload).await?;

@@ -19,6 +19,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::connection_places::ConnectionActivity;
+
 /// Up to this many bytes are copied together.
 const JOINED_MAX: usize = 4 * 1024;
 /// A FIN this soon after the last byte of a request belongs to it.
@@ -27,6 +29,7 @@ const RIGHT_BEHIND: Duration = Duration::from_millis(50);
 /// A client's socket.
 pub(super) struct ClientSocket {
     state: Arc<Mutex<ClientSocketState>>,
+    activity: Arc<ConnectionActivity>,
     together: Vec<u8>,
 }
 
@@ -88,7 +91,11 @@ impl Drop for ClientSocketState {
 
 impl ClientSocket {
     /// Around `stream`. A client that sends no more is served for `patience`.
-    pub(super) fn new(stream: TcpStream, patience: Duration) -> (ClientSocket, DisconnectWatch) {
+    pub(super) fn new(
+        stream: TcpStream,
+        patience: Duration,
+        activity: Arc<ConnectionActivity>,
+    ) -> (ClientSocket, DisconnectWatch) {
         let state = Arc::new(Mutex::new(ClientSocketState {
             stream,
             asked: None,
@@ -97,6 +104,7 @@ impl ClientSocket {
         }));
         let socket = ClientSocket {
             state: Arc::clone(&state),
+            activity,
             together: Vec::new(),
         };
         let watch = DisconnectWatch {
@@ -163,7 +171,11 @@ impl AsyncRead for ClientSocket {
         let mut line = self.line();
         ready!(Pin::new(&mut line.stream).poll_read(cx, into))?;
         match into.filled().len() > before {
-            true => line.asked = Some(Instant::now()),
+            true => {
+                let now = Instant::now();
+                line.asked = Some(now);
+                self.activity.bytes_came(now);
+            }
             false => line.end_is_known = true,
         }
         Poll::Ready(Ok(()))

@@ -47,6 +47,8 @@ pub(super) struct ConnectionActivity {
     has_asked: AtomicBool,
     /// Microseconds since the places' start: when it came, or when its last answer was complete.
     idle_since: AtomicU64,
+    /// The same: when the head of a request began that is not complete. 0: none has.
+    head_since: AtomicU64,
 }
 
 impl ConnectionPlaces {
@@ -95,6 +97,7 @@ impl ConnectionPlaces {
             requests: AtomicUsize::new(0),
             has_asked: AtomicBool::new(false),
             idle_since: AtomicU64::new(self.now()),
+            head_since: AtomicU64::new(0),
         });
         // Locked until it is in the table: a task that ends at once must not leave before it has entered.
         let mut open = self.open();
@@ -102,14 +105,20 @@ impl ConnectionPlaces {
         open.insert(number, OpenConnection { activity, task });
     }
 
-    /// Ends the connections that have not brought a request within `deadline`.
+    /// Ends the connections that have not brought a request within `deadline`, or have begun one and not completed its head.
     pub(super) fn end_silent(&self, deadline: Duration) {
         let now = self.now();
         let limit = u64::try_from(deadline.as_micros()).unwrap_or(u64::MAX);
         for connection in self.open().values() {
             let activity = &connection.activity;
-            let age = now.saturating_sub(activity.idle_since.load(Ordering::Relaxed));
-            if !activity.has_asked.load(Ordering::Relaxed) && age >= limit {
+            let since = match activity.has_asked.load(Ordering::Relaxed) {
+                false => activity.idle_since.load(Ordering::Relaxed),
+                true => match activity.head_since.load(Ordering::Relaxed) {
+                    0 => continue,
+                    since => since,
+                },
+            };
+            if now.saturating_sub(since) >= limit {
                 connection.task.abort();
             }
         }
@@ -135,7 +144,11 @@ impl ConnectionPlaces {
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+        self.micros(Instant::now())
+    }
+
+    fn micros(&self, at: Instant) -> u64 {
+        u64::try_from(at.duration_since(self.started).as_micros()).unwrap_or(u64::MAX)
     }
 
     fn open(&self) -> MutexGuard<'_, FxHashMap<u64, OpenConnection>> {
@@ -148,7 +161,16 @@ impl ConnectionActivity {
     pub(super) fn begin(self: &Arc<Self>) -> RequestUnderWay {
         self.requests.fetch_add(1, Ordering::SeqCst);
         self.has_asked.store(true, Ordering::Relaxed);
+        self.head_since.store(0, Ordering::Relaxed);
         RequestUnderWay(Arc::clone(self))
+    }
+
+    /// Bytes have come. Without a request under way they are those of a head.
+    pub(super) fn bytes_came(&self, now: Instant) {
+        if self.is_idle() && self.head_since.load(Ordering::Relaxed) == 0 {
+            let since = self.places.micros(now).max(1);
+            self.head_since.store(since, Ordering::Relaxed);
+        }
     }
 
     fn is_idle(&self) -> bool {

@@ -4,11 +4,12 @@
 //! pages read nothing.
 
 use http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
-    ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
+    ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
+    ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use mcp_proxy_wire::headers::remove_in_order;
 
 use super::admission::Admission;
 use super::listener::{HttpResponse, bare};
@@ -62,8 +63,13 @@ pub(super) fn preflight_answer(asked: &HeaderMap) -> HttpResponse {
 }
 
 /// Lets a page of this origin read the answer. A server's own header is replaced, because an answer may name only one origin.
+/// If the server did not name this origin itself, its consent to credentials (cookies) does not count for it: a browser refuses
+/// them with `*`, and must not take them because another name stands there now.
 pub(super) fn allow(answer: &mut HttpResponse, origin: HeaderValue) {
     let headers = answer.headers_mut();
+    if headers.get(ACCESS_CONTROL_ALLOW_ORIGIN) != Some(&origin) {
+        remove_in_order(headers, |name| *name == ACCESS_CONTROL_ALLOW_CREDENTIALS);
+    }
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.append(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
     headers.append(VARY, HeaderValue::from_static("Origin"));

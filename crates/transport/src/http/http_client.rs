@@ -37,6 +37,8 @@ pub(super) enum HttpClient {
 pub(super) enum RequestError {
     /// The server, or the way to it.
     Failed(String),
+    /// The proxy on the way to it.
+    Proxy(String),
     /// We stopped the request's own body; the server has no part in it.
     Stopped(LinkEnd),
 }
@@ -93,7 +95,8 @@ impl HttpClient {
         };
         let sent = match self {
             HttpClient::Plain(pool) => {
-                return pool.send(parts, payload).await.map_err(not_sent);
+                let sent = pool.send(parts, payload).await;
+                return sent.map_err(|error| not_sent(error, pool.has_proxy()));
             }
             HttpClient::Tls(client) => client.request(owned(payload)).await,
             HttpClient::Tunnelled(client) => client.request(owned(payload)).await,
@@ -117,8 +120,11 @@ fn connector(stall: Duration) -> HttpConnector {
     http
 }
 
-fn not_sent(error: PoolError) -> RequestError {
+fn not_sent(error: PoolError, has_proxy: bool) -> RequestError {
     match error {
+        PoolError::Connect(_) | PoolError::Broken(_) | PoolError::Closed(_) if has_proxy => {
+            RequestError::Proxy(error.to_string())
+        }
         PoolError::Request(stopped) => match *stopped {
             BodyError::Stopped(end) => RequestError::Stopped(end),
             BodyError::Peer(error) => {
@@ -135,6 +141,10 @@ fn stopped(error: &hyper_util::client::legacy::Error) -> RequestError {
     while let Some(next) = cause {
         if let Some(BodyError::Stopped(end)) = next.downcast_ref() {
             return RequestError::Stopped(end.clone());
+        }
+        // The type of this error is not public, but its text is known: the proxy gave no connection to the server.
+        if next.to_string().starts_with("tunnel error") {
+            return RequestError::Proxy(innermost(error));
         }
         cause = next.source();
     }

@@ -224,7 +224,8 @@ async fn http1(stream: TcpStream, client: Arc<ClientConnection>) {
     builder.header_read_timeout(options.is_public.then_some(deadline));
     // hyper takes every end of input for a disconnect; `DisconnectWatch` decides which ones are.
     builder.half_close(true);
-    let (socket, mut watch) = ClientSocket::new(stream, options.stall);
+    let activity = Arc::clone(&client.activity);
+    let (socket, mut watch) = ClientSocket::new(stream, options.stall, activity);
     let service = service(client, Some(socket.handle()));
     let serving = builder.serve_connection(TokioIo::new(socket), service);
     let mut serving = pin!(serving.with_upgrades());

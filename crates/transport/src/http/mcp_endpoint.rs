@@ -56,7 +56,8 @@ pub enum ModernClients {
 /// How legacy clients reach a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LegacyClients {
-    /// Each opens a session, which has a server until it ends.
+    /// Each opens a session, which has a server until it ends. Requests without one are carried only if servers are cheap
+    /// ([`ModernClients::OneByOne`]).
     Sessions,
     /// Each request has a server of its own; there are no sessions.
     Stateless,
@@ -158,7 +159,7 @@ impl McpEndpoint {
                 Err(answer) => *answer,
             };
         }
-        if self.options.legacy == LegacyClients::Stateless {
+        if self.needs_no_session(&parts, &message) {
             return self.stateless_post(source, parts, message, exchange).await;
         }
         let session = match self.legacy_session(&source, &parts, &message) {
@@ -173,6 +174,18 @@ impl McpEndpoint {
             answer.headers_mut().insert(MCP_SESSION_ID, id);
         }
         answer
+    }
+
+    /// Whether a legacy message is carried without a session. Where a server is a process that is so only on request: it
+    /// does not say whether it needs what earlier calls left behind, and a new one for each call would not have it.
+    fn needs_no_session(&self, parts: &Parts, message: &Message) -> bool {
+        match (self.options.legacy, self.options.modern) {
+            (LegacyClients::Stateless, _) => true,
+            (LegacyClients::Sessions, ModernClients::Shared) => false,
+            (LegacyClients::Sessions, ModernClients::OneByOne) => {
+                !parts.headers.contains_key(MCP_SESSION_ID) && !opens_session(message)
+            }
+        }
     }
 
     fn get(&self, parts: &Parts) -> HttpResponse {
@@ -256,7 +269,7 @@ impl McpEndpoint {
             let text = unreadable(message);
             return Err(Box::new(error(400, ErrorCode::PARSE_ERROR, text)));
         }
-        let text = "no session: send initialize first, then its Mcp-Session-Id with every request (the proxy can do without: --stateless)";
+        let text = "no session: send initialize first, then its Mcp-Session-Id with every request; for clients that do not, start the proxy with --stateless";
         let answer = error_answering(message.id().as_ref(), 400, ErrorCode::BAD_REQUEST, text);
         Err(Box::new(answer))
     }

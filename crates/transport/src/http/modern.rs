@@ -106,7 +106,7 @@ pub(crate) async fn post(
         }
         None => {
             let text = "the server ended before it answered";
-            error_answering(id.as_ref(), 502, ErrorCode::SERVER_EXITED, text)
+            error_answering(id.as_ref(), 200, ErrorCode::SERVER_EXITED, text)
         }
     }
 }

@@ -10,6 +10,8 @@ use http::{HeaderValue, Uri};
 /// An HTTP proxy.
 #[derive(Clone, Debug)]
 pub struct OutboundProxy {
+    /// The variable that names it.
+    variable: &'static str,
     /// Its host and port.
     authority: Authority,
     /// The credentials of its URL.
@@ -81,6 +83,7 @@ impl OutboundProxy {
             value.set_sensitive(true);
         }
         Ok(OutboundProxy {
+            variable: name,
             authority,
             authorization,
         })
@@ -92,6 +95,11 @@ impl OutboundProxy {
 
     pub(super) fn port(&self) -> u16 {
         self.authority.port_u16().unwrap_or(80)
+    }
+
+    /// What people call it; without its credentials.
+    pub(super) fn shown(&self) -> String {
+        format!("http://{} (from {})", self.authority, self.variable)
     }
 
     /// Where CONNECT requests go.

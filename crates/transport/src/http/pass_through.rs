@@ -7,9 +7,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use http::header::CONTENT_LENGTH;
 use http::request::Parts;
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request};
 use hyper::body::Incoming;
 use mcp_proxy_core::{
     BoxFuture, Connection, LinkEnd, MessagePipeline, OutgoingFrame, PassResult, ProgressSupport,
@@ -17,25 +16,28 @@ use mcp_proxy_core::{
 };
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
 use mcp_proxy_wire::{
-    Body, Direction, ErrorCode, ExchangeId, Field, Frame, Id, Kind, Limits, Message, Origin, Side,
-    TransportEnvelope, error_response,
+    Body, Direction, ErrorCode, ExchangeId, Field, Frame, Kind, Limits, Message, Origin, Side,
+    TransportEnvelope,
 };
 
 use super::body_length::stated;
 use super::collect::{CollectedBody, collect};
+use super::failed_exchange::{dropped_response, record_failed_response, unreachable_server};
 use super::handler::{Handler, RequestSource};
-use super::incoming_body::IncomingBody;
-use super::listener::{HttpResponse, bare, error, error_answering, json};
-use super::outgoing_body::{OutgoingBody, UnsentMessage};
+use super::listener::{HttpResponse, error};
+use super::outgoing_body::OutgoingBody;
 use super::progress_stream::{
-    DroppedMarker, ProgressSender, ProgressThenAnswer, WaitingRequest, progress_channel,
+    ProgressSender, ProgressThenAnswer, WaitingRequest, progress_channel,
 };
-use super::relayed_body::{EventRewrite, RelayedBody};
+use super::relayed_body::RelayedBody;
 use super::remote::{RemoteServer, note_resent};
 use super::request_body::{broke_off, too_large};
 use super::session_connections::SessionConnections;
 
+mod answer;
 mod injection;
+
+use answer::{AnswerInspection, AnsweredExchange};
 
 /// Streamable HTTP in, streamable HTTP out.
 pub struct HttpPassThrough {
@@ -44,35 +46,6 @@ pub struct HttpPassThrough {
     limits: Limits,
     next: AtomicU64,
     sessions: SessionConnections,
-}
-
-/// What an answer is read for, besides being passed on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum AnswerInspection {
-    Nothing,
-    /// The arguments that tools want in headers.
-    Tools,
-}
-
-impl AnswerInspection {
-    /// A list of tools is read whole if it has no more bytes than this; then it is passed on in one piece.
-    fn needs(self, limits: Limits) -> usize {
-        match self {
-            AnswerInspection::Nothing => 0,
-            AnswerInspection::Tools => limits.max.min(4 << 20),
-        }
-    }
-}
-
-/// The request that an answer belongs to.
-#[derive(Clone, Copy)]
-struct AnsweredExchange<'a> {
-    connection: &'a Arc<Connection>,
-    id: ExchangeId,
-    method: &'a Method,
-    /// The id of its JSON-RPC request.
-    asked: Option<&'a Id>,
-    inspection: AnswerInspection,
 }
 
 /// A request on its way in.
@@ -316,110 +289,6 @@ impl HttpPassThrough {
         answer
     }
 
-    /// The answer on its way back.
-    async fn forward_response(
-        &self,
-        response: Response<IncomingBody>,
-        answered: AnsweredExchange<'_>,
-    ) -> HttpResponse {
-        let AnsweredExchange {
-            connection,
-            id: exchange,
-            method,
-            asked,
-            inspection: learning,
-        } = answered;
-        let (mut parts, body) = response.into_parts();
-        headers::strip_hop_by_hop(&mut parts.headers);
-        let mut pipeline = connection.message_pipeline(Direction::ServerToClient);
-        if headers::is_sse(&parts.headers) {
-            let envelope = TransportEnvelope::Response(Box::new(parts.clone()));
-            let head = Frame::new(exchange, Origin::Server, envelope, Body::Empty);
-            if let Err(end) = pipeline.pass_one(head, self.run.now()).await {
-                return record_failed_response(502, asked, &end);
-            }
-            let through = (Arc::clone(connection), pipeline, exchange);
-            let limits = Limits {
-                cut: self.limits.cut.max(learning.needs(self.limits)),
-                ..self.limits
-            };
-            // A stream ends where it ends: events may be changed, dropped or added.
-            headers::remove_in_order(&mut parts.headers, |name| *name == CONTENT_LENGTH);
-            let body = RelayedBody::events(body, through, limits, self.learn(learning));
-            return Response::from_parts(parts, OutgoingBody::Relayed(Box::new(body)));
-        }
-        let length = stated(&parts.headers);
-        let collected = collect(body, self.cut().max(learning.needs(self.limits))).await;
-        if self.is_too_large(&parts.headers, &collected) {
-            let seen = collected.bytes_read();
-            let end = crate::lines::too_large(Side::Server, seen, self.limits.max);
-            return unreachable_server(connection, exchange, asked, &end);
-        }
-        match collected {
-            CollectedBody::Whole(bytes) if is_no_stream(method, &parts) => {
-                let envelope = TransportEnvelope::Response(Box::new(parts.clone()));
-                let head = Frame::new(exchange, Origin::Server, envelope, Body::Empty);
-                match pipeline.pass_one(head, self.run.now()).await {
-                    Ok(_) => Response::from_parts(parts, OutgoingBody::whole(bytes)),
-                    Err(end) => record_failed_response(502, asked, &end),
-                }
-            }
-            CollectedBody::Whole(bytes) => {
-                if learning == AnswerInspection::Tools {
-                    self.remote.tools().note_raw(&bytes);
-                }
-                let body = match bytes.is_empty() {
-                    true => Body::Empty,
-                    false => Body::Whole(Message::parse(bytes)),
-                };
-                let envelope = TransportEnvelope::Response(Box::new(parts));
-                let frame = Frame::new(exchange, Origin::Server, envelope, body);
-                let answer = match pipeline.pass_one(frame, self.run.now()).await {
-                    Ok(Some(OutgoingFrame::Frame(Frame {
-                        envelope: TransportEnvelope::Response(parts),
-                        body,
-                        sequence,
-                        ..
-                    }))) => {
-                        let unsent = UnsentMessage::new(connection, sequence);
-                        Response::from_parts(*parts, OutgoingBody::recorded(body, unsent))
-                    }
-                    Ok(_) => withheld(502),
-                    Err(end) => return record_failed_response(502, asked, &end),
-                };
-                match connection.run.durable().await {
-                    Ok(()) => answer,
-                    Err(end) => record_failed_response(502, asked, &end),
-                }
-            }
-            CollectedBody::Partial(first, rest) => {
-                let envelope = TransportEnvelope::Response(Box::new(parts.clone()));
-                let through = (Arc::clone(connection), pipeline, exchange);
-                let body =
-                    RelayedBody::cut(rest, first, envelope, through, length, self.limits.max);
-                Response::from_parts(parts, OutgoingBody::Relayed(Box::new(body)))
-            }
-            CollectedBody::Broken(read, why) => {
-                let end = answer_broke_off(read.len(), &why);
-                unreachable_server(connection, exchange, asked, &end)
-            }
-        }
-    }
-
-    /// Reads the events of a stream in which the server lists its tools.
-    fn learn(&self, learning: AnswerInspection) -> EventRewrite {
-        if learning == AnswerInspection::Nothing {
-            return None;
-        }
-        let tools = Arc::clone(self.remote.tools());
-        Some(Box::new(move |frame: Frame| {
-            if let Body::Whole(message) = &frame.body {
-                tools.note(message);
-            }
-            Ok(frame)
-        }))
-    }
-
     fn next_exchange(&self) -> ExchangeId {
         ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1)
     }
@@ -463,22 +332,6 @@ impl Drop for AbortNote<'_> {
     }
 }
 
-/// The answer to a request that somebody did not let go on: an error of ours, or nothing at all.
-pub(crate) fn dropped_response(outgoing: Option<OutgoingFrame>) -> HttpResponse {
-    let is_dropped = matches!(outgoing, Some(OutgoingFrame::Dropped(_)));
-    match outgoing.map(|outgoing| outgoing.frame().body.clone()) {
-        Some(Body::Whole(message)) if is_dropped && !message.expects_any_answer() => withheld(202),
-        Some(Body::Whole(answer)) if !is_dropped => json(200, answer),
-        _ => withheld(502),
-    }
-}
-
-fn withheld(status: u16) -> HttpResponse {
-    let mut answer = bare(status);
-    answer.extensions_mut().insert(DroppedMarker);
-    answer
-}
-
 /// Passes a client's request through a pipeline. While it is held, its client is told so.
 async fn pass_request(
     connection: &Connection,
@@ -497,43 +350,4 @@ async fn pass_request(
             pipeline.wait_released(tell).await
         }
     }
-}
-
-/// Whether an answer says, in words and not in JSON, that the server has no stream for a GET. That is ordinary, and not a
-/// message.
-fn is_no_stream(method: &Method, parts: &http::response::Parts) -> bool {
-    *method == Method::GET
-        && parts.status == StatusCode::METHOD_NOT_ALLOWED
-        && !headers::is_json(&parts.headers)
-}
-
-/// The record cannot be written: nothing passes.
-pub(crate) fn record_failed_response(status: u16, id: Option<&Id>, end: &LinkEnd) -> HttpResponse {
-    error_answering(id, status, code_of(end), &end.to_string())
-}
-
-fn code_of(end: &LinkEnd) -> ErrorCode {
-    match end {
-        LinkEnd::Failed(failure) => failure.code,
-        LinkEnd::Closed => ErrorCode::SERVER_UNAVAILABLE,
-    }
-}
-
-/// The server's answer ended too early.
-pub(crate) fn answer_broke_off(read: usize, why: &str) -> LinkEnd {
-    let text = format!("the server's answer broke off after {read} bytes: {why}");
-    LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text)
-}
-
-/// 502 with a JSON-RPC error that answers the request, if it was one.
-pub(crate) fn unreachable_server(
-    connection: &Connection,
-    exchange: ExchangeId,
-    id: Option<&Id>,
-    end: &LinkEnd,
-) -> HttpResponse {
-    let message = error_response(id, code_of(end), &end.to_string(), None);
-    let now = connection.run.now();
-    drop(connection.author(Direction::ServerToClient, exchange, message.clone(), now));
-    json(502, message)
 }

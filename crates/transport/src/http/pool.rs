@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use http::{Extensions, HeaderValue, Response, Uri, request};
+use http::{HeaderValue, Response, Uri, request};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::h1::{self, H1Error};
+use super::h1::{self, H1Error, H1ResponseHead};
 use super::incoming_body::IncomingBody;
 use super::outbound_proxy::OutboundProxy;
 use super::outgoing_body::{BodyError, OutgoingBody};
@@ -100,28 +100,52 @@ impl ConnectionPool {
     ) -> Result<Response<IncomingBody>, PoolError> {
         let (mut socket, copy) = match self.take() {
             Some(socket) => (socket, payload.copy()),
-            None => (self.connect().await?, None),
+            None => (Box::pin(self.connect()).await?, None),
         };
         let mut request = self.request(parts, payload);
-        let mut answered = socket.exchange(&mut request, &parts.method).await;
-        let is_just_written = request.is_just_written();
-        let mut extensions = Extensions::new();
-        if let (Err(error), Some(copy)) = (&answered, copy)
-            && socket
-                .may_resend(error, &parts.method, is_just_written)
-                .await
-        {
-            socket = self.connect().await?;
-            request = self.request(parts, copy);
-            answered = socket.exchange(&mut request, &parts.method).await;
-            extensions.insert(Resent);
+        match socket.exchange(&mut request, &parts.method).await {
+            Ok(head) => Ok(self.answer(head, socket, &request)),
+            Err(error) => Box::pin(self.send_again(parts, copy, (error, socket, request))).await,
         }
-        let mut head = answered?;
-        head.parts.extensions = extensions;
+    }
+
+    /// The first try failed like this: the second one, if there may be one.
+    async fn send_again(
+        self: &Arc<Self>,
+        parts: &request::Parts,
+        copy: Option<OutgoingBody>,
+        (error, socket, request): (PoolError, ServerSocket, RequestWriter),
+    ) -> Result<Response<IncomingBody>, PoolError> {
+        let Some(copy) = copy else {
+            return Err(error);
+        };
+        let may_resend = socket.may_resend(&error, &parts.method, request.is_just_written());
+        if !may_resend.await {
+            return Err(error);
+        }
+        let mut socket = self.connect().await?;
+        let mut request = self.request(parts, copy);
+        let head = socket.exchange(&mut request, &parts.method).await?;
+        let mut response = self.answer(head, socket, &request);
+        response.extensions_mut().insert(Resent);
+        Ok(response)
+    }
+
+    fn answer(
+        self: &Arc<Self>,
+        head: H1ResponseHead,
+        socket: ServerSocket,
+        request: &RequestWriter,
+    ) -> Response<IncomingBody> {
         // An answer before the request's end: the rest of it is not sent, and nothing else can be.
         let back = (head.keep_alive && request.is_done()).then(|| Arc::clone(self));
         let inflow = IncomingBody::from_socket(socket, head.framing, back);
-        Ok(Response::from_parts(head.parts, inflow))
+        Response::from_parts(head.parts, inflow)
+    }
+
+    /// Whether it connects to a proxy.
+    pub(super) fn has_proxy(&self) -> bool {
+        self.proxy.is_some()
     }
 
     fn request(&self, parts: &request::Parts, payload: OutgoingBody) -> RequestWriter {

@@ -47,6 +47,8 @@ pub struct RemoteServer {
     url: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
     tools: Arc<ToolHeaders>,
+    /// The HTTP proxy on the way to it, for texts.
+    proxy: Option<String>,
 }
 
 impl RemoteServer {
@@ -56,12 +58,14 @@ impl RemoteServer {
         // The last of a name is sent: `--header` wins over the URL as over the client.
         let headers: Vec<_> = credentials.into_iter().chain(options.headers).collect();
         let ca_file = options.ca_file.as_deref();
+        let proxy = options.proxy.as_ref().map(OutboundProxy::shown);
         let client = HttpClient::new(&url, ca_file, options.stall, options.proxy)?;
         Ok(Arc::new(RemoteServer {
             client,
             url,
             headers,
             tools: options.tools,
+            proxy,
         }))
     }
 
@@ -129,11 +133,21 @@ impl RemoteServer {
         let (mut parts, ()) = Request::new(()).into_parts();
         (parts.method, parts.uri, parts.headers) = (method, url, headers);
         let copy = payload.copy();
-        let mut response = self.send_once(&parts, payload).await?;
+        let response = self.send_once(&parts, payload).await?;
+        match location(&response) {
+            None => Ok(response),
+            Some(next) => Box::pin(self.follow(parts, copy, next)).await,
+        }
+    }
+
+    /// Sends a request where redirects say.
+    async fn follow(
+        &self,
+        mut parts: request::Parts,
+        copy: Option<OutgoingBody>,
+        mut next: String,
+    ) -> Result<Response<IncomingBody>, LinkEnd> {
         for _ in 0..REDIRECTS_MAX {
-            let Some(next) = location(&response) else {
-                return Ok(response);
-            };
             parts.uri = self.same_origin(&parts.uri, &next).map_err(|why| {
                 self.failure(format!(
                     "redirects elsewhere: {why}; give that URL as the target"
@@ -144,12 +158,13 @@ impl RemoteServer {
                     self.failure("redirects a request that cannot be sent twice".to_owned())
                 );
             };
-            response = self.send_once(&parts, payload).await?;
+            let response = self.send_once(&parts, payload).await?;
+            match location(&response) {
+                None => return Ok(response),
+                Some(further) => next = further,
+            }
         }
-        match location(&response) {
-            None => Ok(response),
-            Some(_) => Err(self.failure(format!("redirects more than {REDIRECTS_MAX} times"))),
-        }
+        Err(self.failure(format!("redirects more than {REDIRECTS_MAX} times")))
     }
 
     async fn send_once(
@@ -162,6 +177,7 @@ impl RemoteServer {
             .unwrap_or_else(|_| Err(RequestError::Failed("gave no answer in an hour".to_owned())))
             .map_err(|unsent| match unsent {
                 RequestError::Failed(what) => self.failure(what),
+                RequestError::Proxy(what) => self.proxy_failure(&what),
                 RequestError::Stopped(end) => end,
             })?;
         body_length::restate_in_answer(&parts.method, &mut answer);
@@ -174,6 +190,16 @@ impl RemoteServer {
             ErrorCode::SERVER_UNAVAILABLE,
             format!("the server at {}: {what}", origin_of(&self.url)),
         )
+    }
+
+    /// The proxy on the way to the server gives no connection.
+    fn proxy_failure(&self, what: &str) -> LinkEnd {
+        let (server, proxy) = (origin_of(&self.url), self.proxy.as_deref());
+        let text = format!(
+            "the proxy {}, through which the server at {server} is reached: {what}",
+            proxy.unwrap_or("of the environment")
+        );
+        LinkEnd::failed(Side::Server, ErrorCode::SERVER_UNAVAILABLE, text)
     }
 }
 

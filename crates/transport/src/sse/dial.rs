@@ -11,7 +11,8 @@ use std::time::Duration;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method, Response, Uri};
 use mcp_proxy_core::{BoxFuture, Connection, FrameWriter, Link, LinkEnd, OutgoingFrame};
-use mcp_proxy_wire::{Body, Direction, ErrorCode, Field, Id, IdKey, Message, Side};
+use mcp_proxy_wire::headers::HeaderEdits;
+use mcp_proxy_wire::{Direction, ErrorCode, Field, Id, IdKey, Message, Side};
 use rustc_hash::FxHashMap;
 use tokio::sync::RwLock;
 use tokio::task::JoinHandle;
@@ -187,7 +188,7 @@ impl SseSession {
     async fn send(&self, message: Message, posted: &PostedMessage) {
         let endpoint = self.endpoint.read().await.clone();
         self.observe(posted, &message);
-        match self.post(endpoint, message).await {
+        match self.post(endpoint, message, posted.edits.as_deref()).await {
             Ok(response) if response.status().is_success() => {}
             Ok(response) => self.receive_refusal(response, posted).await,
             Err(end) => self.fail(posted, &posted.asked, &end.to_string()).await,
@@ -198,12 +199,13 @@ impl SseSession {
         &self,
         endpoint: Uri,
         message: Message,
+        edits: Option<&HeaderEdits>,
     ) -> Result<Response<IncomingBody>, LinkEnd> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let payload = OutgoingBody::whole(message.into_raw());
         self.client
-            .send(Method::POST, endpoint, headers, payload)
+            .send_edited(Method::POST, endpoint, headers, payload, edits)
             .await
     }
 
@@ -234,15 +236,14 @@ impl SseSession {
 }
 
 impl SseWriter {
-    /// Sends one message, which has this number in the record. A server may answer the POST of a request only after it has
+    /// Sends one message. A server may answer the POST of a request only after it has
     /// worked on it, and may need another message for that, so requests are waited for only as long as keeps messages in
     /// order.
-    pub(crate) async fn put(&mut self, message: Message, sequence: Option<u64>) {
+    pub(crate) async fn put(&mut self, message: Message, posted: PostedMessage) {
         if let Some(last) = self.last.take() {
             drop(timeout(ORDER_WAIT, last).await);
         }
         let post = Arc::clone(&self.session);
-        let posted = PostedMessage::new(&message, sequence);
         if posted.asked.is_empty() {
             let sent = timeout(ACCEPT_DEADLINE, post.send(message, &posted)).await;
             if sent.is_err() {
@@ -261,8 +262,8 @@ impl SseWriter {
     /// Sends messages in order.
     pub(crate) async fn put_all(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
         for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
-            if let Body::Whole(message) = frame.body {
-                self.put(message, frame.sequence).await;
+            if let Some((message, posted)) = PostedMessage::new(frame) {
+                self.put(message, posted).await;
             }
         }
         Ok(())

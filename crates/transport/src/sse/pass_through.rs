@@ -23,14 +23,14 @@ use super::PATH;
 use super::dial::endpoint_of;
 use crate::http::collect::{CollectedBody, collect};
 use crate::http::dial::is_rpc;
+use crate::http::failed_exchange::{
+    answer_broke_off, dropped_response, record_failed_response, unreachable_server,
+};
 use crate::http::handler::{Handler, RequestSource};
 use crate::http::incoming_body::IncomingBody;
 use crate::http::injected_post::InjectedPost;
 use crate::http::listener::{HttpResponse, bare};
 use crate::http::outgoing_body::{OutgoingBody, UnsentMessage};
-use crate::http::pass_through::{
-    answer_broke_off, dropped_response, record_failed_response, unreachable_server,
-};
 use crate::http::progress_stream::{
     DroppedMarker, ProgressSender, WaitingRequest, event_of, progress_channel,
 };
@@ -107,7 +107,18 @@ impl SsePassThrough {
 
     /// The handler of the endpoints that servers name, which may have any path. The exchange itself handles the streams.
     pub fn endpoints_handler(self: &Arc<Self>) -> Arc<dyn Handler> {
-        Arc::new(MessageEndpoints(Arc::clone(self)))
+        Arc::new(MessageEndpoints {
+            exchange: Arc::clone(self),
+            other: None,
+        })
+    }
+
+    /// The same for a path with a handler of its own, which gets what is not for an endpoint.
+    pub fn endpoints_before(self: &Arc<Self>, other: Arc<dyn Handler>) -> Arc<dyn Handler> {
+        Arc::new(MessageEndpoints {
+            exchange: Arc::clone(self),
+            other: Some(other),
+        })
     }
 
     /// Answers one request to the path of the streams, which may be that of an endpoint as well.
@@ -125,16 +136,6 @@ impl SsePassThrough {
             (url, connection, None)
         });
         self.post(parts, body, to, exchange).await
-    }
-
-    /// Answers one request to any other path: an endpoint, or nothing that is known here.
-    async fn answer_endpoint(self: Arc<Self>, request: Request<Incoming>) -> HttpResponse {
-        let (parts, body) = request.into_parts();
-        let exchange = self.next_exchange();
-        match self.endpoint(exchange, &parts) {
-            Some(to) => self.post(parts, body, to, exchange).await,
-            None => not_found(PATH),
-        }
     }
 
     /// Sends a request on, whatever its method, and its answer back.
@@ -444,15 +445,35 @@ impl Handler for SsePassThrough {
 }
 
 /// The endpoints of an [`SsePassThrough`].
-struct MessageEndpoints(Arc<SsePassThrough>);
+struct MessageEndpoints {
+    exchange: Arc<SsePassThrough>,
+    other: Option<Arc<dyn Handler>>,
+}
 
 impl Handler for MessageEndpoints {
     fn handle(
         self: Arc<Self>,
-        _: RequestSource,
+        source: RequestSource,
         request: Request<Incoming>,
     ) -> BoxFuture<'static, HttpResponse> {
-        Box::pin(Arc::clone(&self.0).answer_endpoint(request))
+        let (parts, body) = request.into_parts();
+        let exchange = Arc::clone(&self.exchange);
+        let id = exchange.next_exchange();
+        match (exchange.endpoint(id, &parts), &self.other) {
+            (Some(to), _) => Box::pin(exchange.post(parts, body, to, id)),
+            (None, Some(other)) => {
+                Arc::clone(other).handle(source, Request::from_parts(parts, body))
+            }
+            (None, None) => Box::pin(std::future::ready(not_found(PATH))),
+        }
+    }
+
+    fn stop_all(&self) {
+        self.other.iter().for_each(|other| other.stop_all());
+    }
+
+    fn open_count(&self) -> usize {
+        self.other.as_ref().map_or(0, |other| other.open_count())
     }
 }
 

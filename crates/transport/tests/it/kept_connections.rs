@@ -5,20 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Method, Request};
+use http::Method;
 use http_body_util::BodyExt;
-use mcp_proxy_core::{HoldOptions, ProxyRun, RunOptions};
-use mcp_proxy_session::{RecordLocation, RecordOptions, Recorder, testing};
-use mcp_proxy_transport::http::{
-    CollectedBody, HttpPassThrough, RemoteServer, RemoteServerOptions, RequestSource,
-};
-use mcp_proxy_wire::Limits;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
-const ASK: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+use crate::test_proxy::{TestProxy, read_request, record_lines, write_answer};
 
 /// What a server does with a connection after its answer. It never announces it.
 #[derive(Clone, Copy)]
@@ -43,11 +34,7 @@ async fn serve(listener: TcpListener, after: AfterAnswer, read: Arc<AtomicUsize>
                 return;
             }
             read.fetch_add(1, Ordering::SeqCst);
-            let length = ANSWER.len();
-            let text = format!(
-                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{ANSWER}"
-            );
-            let _ = stream.write_all(text.as_bytes()).await;
+            write_answer(&mut stream, "").await;
             match after {
                 AfterAnswer::Close => {}
                 AfterAnswer::CloseAfter(pause) => tokio::time::sleep(pause).await,
@@ -69,77 +56,24 @@ async fn serve(listener: TcpListener, after: AfterAnswer, read: Arc<AtomicUsize>
     }
 }
 
-/// Reads a request to its end; `false`: none came.
-async fn read_request(stream: &mut TcpStream) -> bool {
-    let mut read = Vec::new();
-    loop {
-        let text = String::from_utf8_lossy(&read).into_owned();
-        let ended = match text.starts_with("POST") {
-            true => text.ends_with(ASK),
-            false => text.ends_with("\r\n\r\n"),
-        };
-        if ended {
-            return true;
-        }
-        if !matches!(stream.read_buf(&mut read).await, Ok(count) if count > 0) {
-            return false;
-        }
-    }
-}
-
-struct TestProxy {
-    passing: Arc<HttpPassThrough>,
+/// A proxy in front of such a server.
+struct KeptConnections {
+    proxy: TestProxy,
     read: Arc<AtomicUsize>,
 }
 
-impl TestProxy {
-    async fn start(folder: &Path, after: AfterAnswer) -> TestProxy {
+impl KeptConnections {
+    async fn start(folder: &Path, after: AfterAnswer) -> KeptConnections {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let proxy = TestProxy::new(folder, &listener);
         let read = Arc::new(AtomicUsize::new(0));
         tokio::spawn(serve(listener, after, Arc::clone(&read)));
-        let place = RecordLocation::File(folder.join("s.jsonl"));
-        let recorder =
-            Recorder::create(place, RecordOptions::default(), &testing::header()).unwrap();
-        let run = ProxyRun::new(RunOptions {
-            recorder: Some(recorder),
-            warn: Arc::new(|text| panic!("{text}")),
-            pass_noise: false,
-            hold: HoldOptions::default(),
-        });
-        let remote = RemoteServer::new(RemoteServerOptions {
-            url: url.parse().unwrap(),
-            headers: Vec::new(),
-            ca_file: None,
-            stall: Duration::from_secs(60),
-            tools: Arc::default(),
-            proxy: None,
-        });
-        let limits = Limits {
-            cut: 1 << 16,
-            max: 1 << 20,
-        };
-        let passing = HttpPassThrough::new(run, remote.unwrap(), limits);
-        TestProxy { passing, read }
+        KeptConnections { proxy, read }
     }
 
     /// Sends a request and takes the whole answer; its status.
     async fn send(&self, method: Method) -> u16 {
-        let source = RequestSource {
-            token: None,
-            address: "127.0.0.1:1".parse().unwrap(),
-        };
-        let body = match method == Method::POST {
-            true => Bytes::from_static(ASK.as_bytes()),
-            false => Bytes::new(),
-        };
-        let request = Request::builder()
-            .method(method)
-            .uri("http://localhost/mcp")
-            .header("content-type", "application/json");
-        let (parts, ()) = request.body(()).unwrap().into_parts();
-        let body = CollectedBody::Whole(body);
-        let answer = self.passing.pass(&source, parts, body).await;
+        let answer = self.proxy.ask(method).await;
         let status = answer.status().as_u16();
         drop(answer.into_body().collect().await);
         status
@@ -150,10 +84,13 @@ impl TestProxy {
     }
 }
 
+/// How often the record says that a request was sent again.
 fn notes(folder: &Path) -> usize {
-    let text = std::fs::read_to_string(folder.join("s.jsonl")).unwrap();
-    let is_note = |line: &&str| line.contains(r#""t":"note""#) && line.contains("idle connection");
-    text.lines().filter(is_note).count()
+    let lines = record_lines(folder);
+    let is_note = |line: &&serde_json::Value| {
+        line["t"] == "note" && line.to_string().contains("idle connection")
+    };
+    lines.iter().filter(is_note).count()
 }
 
 on_both_runtimes!(
@@ -162,7 +99,7 @@ on_both_runtimes!(
 );
 async fn a_request_on_a_connection_that_the_server_has_closed_is_sent_again() {
     let folder = tempfile::tempdir().unwrap();
-    let proxy = TestProxy::start(folder.path(), AfterAnswer::Close).await;
+    let proxy = KeptConnections::start(folder.path(), AfterAnswer::Close).await;
     for number in 1..=200 {
         assert_eq!(proxy.send(Method::POST).await, 200, "request {number}");
         assert_eq!(proxy.read(), number, "each is read once");
@@ -176,7 +113,7 @@ on_both_runtimes!(
 async fn a_request_on_a_connection_that_is_closed_later_is_sent_again() {
     let folder = tempfile::tempdir().unwrap();
     let pause = AfterAnswer::CloseAfter(Duration::from_micros(700));
-    let proxy = TestProxy::start(folder.path(), pause).await;
+    let proxy = KeptConnections::start(folder.path(), pause).await;
     for number in 1..=100_u64 {
         assert_eq!(proxy.send(Method::POST).await, 200, "request {number}");
         assert_eq!(proxy.read() as u64, number, "each is read once");
@@ -188,7 +125,7 @@ async fn a_request_on_a_connection_that_is_closed_later_is_sent_again() {
 on_both_runtimes!(a_request_that_was_not_read_is_sent_again, real_time);
 async fn a_request_that_was_not_read_is_sent_again() {
     let folder = tempfile::tempdir().unwrap();
-    let proxy = TestProxy::start(folder.path(), AfterAnswer::CloseUnread).await;
+    let proxy = KeptConnections::start(folder.path(), AfterAnswer::CloseUnread).await;
     assert_eq!(proxy.send(Method::POST).await, 200);
     assert_eq!(notes(folder.path()), 0);
     assert_eq!(proxy.send(Method::POST).await, 200);
@@ -199,7 +136,7 @@ async fn a_request_that_was_not_read_is_sent_again() {
 on_both_runtimes!(a_request_that_was_read_is_not_sent_again, real_time);
 async fn a_request_that_was_read_is_not_sent_again() {
     let folder = tempfile::tempdir().unwrap();
-    let proxy = TestProxy::start(folder.path(), AfterAnswer::ReadAndClose).await;
+    let proxy = KeptConnections::start(folder.path(), AfterAnswer::ReadAndClose).await;
     assert_eq!(proxy.send(Method::POST).await, 200);
     assert_eq!(proxy.send(Method::POST).await, 502);
     assert_eq!(proxy.read(), 2);
@@ -209,7 +146,7 @@ async fn a_request_that_was_read_is_not_sent_again() {
 on_both_runtimes!(a_request_that_may_be_repeated_is_sent_again, real_time);
 async fn a_request_that_may_be_repeated_is_sent_again() {
     let folder = tempfile::tempdir().unwrap();
-    let proxy = TestProxy::start(folder.path(), AfterAnswer::ReadAndClose).await;
+    let proxy = KeptConnections::start(folder.path(), AfterAnswer::ReadAndClose).await;
     assert_eq!(proxy.send(Method::POST).await, 200);
     assert_eq!(proxy.send(Method::DELETE).await, 200);
     assert_eq!(proxy.read(), 3);
@@ -223,7 +160,7 @@ on_both_runtimes!(
 async fn a_request_whose_connection_is_reset_during_a_long_call_is_not_sent_again() {
     let folder = tempfile::tempdir().unwrap();
     let call = AfterAnswer::ReadAndReset(Duration::from_millis(1100));
-    let proxy = TestProxy::start(folder.path(), call).await;
+    let proxy = KeptConnections::start(folder.path(), call).await;
     assert_eq!(proxy.send(Method::POST).await, 200);
     assert_eq!(proxy.send(Method::POST).await, 502);
     assert_eq!(proxy.read(), 2, "carried out once");

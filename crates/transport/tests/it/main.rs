@@ -16,4 +16,5 @@ mod kept_connections;
 mod pass_through;
 mod places;
 mod server;
+mod test_proxy;
 mod upgrades;

@@ -115,6 +115,31 @@ async fn a_connection_that_has_asked_outlives_the_deadline() {
     ask(&mut kept).await;
 }
 
+on_both_runtimes!(
+    a_further_head_that_is_not_completed_ends_its_connection,
+    real_time
+);
+async fn a_further_head_that_is_not_completed_ends_its_connection() {
+    let server = Server::start(Choices {
+        limits: limits(64, Duration::from_millis(200)),
+        ..Choices::default()
+    });
+    let server = server.await;
+    let (mut slow, mut idle) = (
+        TcpStream::connect(server.address).await.unwrap(),
+        TcpStream::connect(server.address).await.unwrap(),
+    );
+    ask(&mut slow).await;
+    ask(&mut idle).await;
+    slow.write_all(b"POST /mcp HTTP/1.1\r\nHost: local")
+        .await
+        .unwrap();
+    closed(&mut slow).await;
+    // One that has begun nothing stays, and its next request begins anew.
+    ask(&mut idle).await;
+    ask(&mut idle).await;
+}
+
 on_both_runtimes!(the_longest_idle_connection_makes_room, real_time);
 async fn the_longest_idle_connection_makes_room() {
     let server = Server::start(Choices {

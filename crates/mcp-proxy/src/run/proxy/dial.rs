@@ -1,5 +1,6 @@
 //! Opens links to the server, whatever it is.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -30,9 +31,9 @@ pub fn dial(config: &Config, limits: Limits) -> Result<Dial> {
     dial_target(config, &config.target, limits, on_loss)
 }
 
-/// The same for HTTP+SSE clients, whatever else their port serves.
-pub fn dial_for_sse(config: &Config, limits: Limits) -> Result<Dial> {
-    let on_loss = on_session_loss(config, false);
+/// The same for clients of this kind, whatever else their port serves.
+pub fn dial_for(client: Transport, config: &Config, limits: Limits) -> Result<Dial> {
+    let on_loss = on_session_loss(config, client == Transport::StreamableHttp);
     dial_target(config, &config.target, limits, on_loss)
 }
 
@@ -65,6 +66,17 @@ pub fn dial_named(config: &Config, target: &Target, name: &str, limits: Limits) 
         let link = child.link(&connection);
         Box::pin(std::future::ready(link))
     }))
+}
+
+/// What a server prints is shown as it is, without the secrets that it was given.
+fn pass_stderr(config: &Config) -> StderrCallback {
+    let masks = config.masks.clone();
+    Arc::new(
+        move |line| match masks.mask(&String::from_utf8_lossy(line)) {
+            Cow::Borrowed(_) => printer::pass_stderr(line),
+            Cow::Owned(masked) => printer::pass_stderr(masked.as_bytes()),
+        },
+    )
 }
 
 /// What a server prints is shown with its name, and without the secrets that it was given. The hub remembers the last of it.
@@ -145,7 +157,7 @@ pub fn child(config: &Config, command: &ServerCommand, limits: Limits) -> ChildS
         shown: config.masks.argv(&words(command)).join(" "),
         masks: config.masks.clone(),
         limits,
-        on_stderr: Arc::new(printer::pass_stderr),
+        on_stderr: pass_stderr(config),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_core::{Dial, Peer, ProxyRun};
+use mcp_proxy_core::{Peer, ProxyRun};
 use mcp_proxy_session::RecordEvent;
 use mcp_proxy_transport::http::AutoDetectEndpoint;
 use mcp_proxy_transport::http::Handler;
@@ -21,7 +21,7 @@ use mcp_proxy_transport::sse::SsePassThrough;
 use mcp_proxy_transport::{RemoteLinkOptions, SessionLoss, http, sse, tls};
 use mcp_proxy_wire::Transport;
 
-use super::dial::{dial, dial_for_sse, dial_remote, hub_dial, remote};
+use super::dial::{dial_for, dial_remote, hub_dial, remote};
 use super::health::ProxyHealth;
 use super::signals::StopRequest;
 use super::{RunEnd, STOP_DEADLINE, carry_options, limits};
@@ -81,10 +81,10 @@ pub async fn over_port(
                 printer::say_while_running(&serve::client_config(&address, *kind));
             }
             serve::start(config, hub, run)?;
-            routes(config, run, *kind, *legacy)?
+            routes(config, run, *legacy)?
         }
         _ => {
-            let routes = routes(config, run, *kind, *legacy)?;
+            let routes = routes(config, run, *legacy)?;
             announce();
             routes
         }
@@ -124,14 +124,9 @@ fn path(client: Transport) -> &'static str {
     }
 }
 
-/// The path table: the one list of the handlers on a port. With the same kind of transport on both sides HTTP is passed
-/// through, else it ends here.
-fn routes(
-    config: &Config,
-    run: &Arc<ProxyRun>,
-    client: Transport,
-    legacy: LegacyClients,
-) -> Result<Routes> {
+/// The path table: the one list of the handlers on a port. Every listener serves both kinds of HTTP clients. The kind that the server
+/// speaks is passed through; for the other one, HTTP ends here.
+fn routes(config: &Config, run: &Arc<ProxyRun>, legacy: LegacyClients) -> Result<Routes> {
     let run = Arc::clone(run);
     let carry = carry_options(config.limits);
     let limits_of_sessions = SessionLimits {
@@ -140,7 +135,7 @@ fn routes(
         message: config.limits.message,
     };
     let whole = limits(config.limits, Transport::Stdio, Transport::StreamableHttp);
-    let cut = limits(config.limits, client, client);
+    let cut = limits(config.limits, Transport::Sse, Transport::Sse);
     let most = config.limits.sessions;
     let endpoint = move |server: Peer| EndpointOptions {
         server,
@@ -150,45 +145,61 @@ fn routes(
         places: SessionPlaces::new(most),
         carry,
     };
-    let sse_endpoint = |dial: Dial, places: Arc<SessionPlaces>| {
-        let server = config.target.peer();
+    let sse_endpoint = |places: Arc<SessionPlaces>| {
+        let (dial, server) = (
+            dial_for(Transport::Sse, config, whole)?,
+            config.target.peer(),
+        );
         let allowed = (limits_of_sessions, places);
-        SseEndpoint::new(Arc::clone(&run), dial, server, allowed, carry)
+        anyhow::Ok(SseEndpoint::new(
+            Arc::clone(&run),
+            dial,
+            server,
+            allowed,
+            carry,
+        ))
     };
-    let own = Route::exact(path(client));
+    let mcp_endpoint = |options: EndpointOptions| {
+        let dial = dial_for(Transport::StreamableHttp, config, whole)?;
+        anyhow::Ok(McpEndpoint::new(Arc::clone(&run), dial, options))
+    };
+    let (mcp, sse) = (Route::exact(http::PATH), Route::exact(sse::PATH));
     let routes = Routes::new();
     // Added last: if the server's own path is that of `/healthz`, the server is served there.
     let health = || ProxyHealth::new(&run);
-    Ok(match (client, &config.target) {
-        (
-            Transport::StreamableHttp,
-            Target::Url {
-                kind: Some(Transport::StreamableHttp),
-                ..
-            },
-        ) => {
+    Ok(match &config.target {
+        Target::Url {
+            kind: Some(Transport::StreamableHttp),
+            ..
+        } => {
             let remote = remote(config, &config.target)?;
             let same = same_path(&remote);
             let exchange = HttpPassThrough::new(Arc::clone(&run), remote, cut);
-            with_health(routes.with(exchange, [own, same]), health())
+            let front = sse_endpoint(SessionPlaces::new(most))?;
+            let routes = with_sse(routes.with(exchange, [mcp, same]), &front);
+            with_health(routes, health().counting(front))
         }
-        (
-            Transport::Sse,
-            Target::Url {
-                kind: Some(Transport::Sse),
-                ..
-            },
-        ) => {
+        Target::Url {
+            kind: Some(Transport::Sse),
+            ..
+        } => {
             let remote = remote(config, &config.target)?;
             let same = same_path(&remote);
             let exchange = SsePassThrough::new(Arc::clone(&run), remote, cut);
+            let sessions = mcp_endpoint(endpoint(Transport::Sse.into()))?;
+            let health = health().counting(Arc::clone(&sessions));
             let endpoints = Route::prefix("/").unlisted();
+            let (at_mcp, elsewhere) = (
+                exchange.endpoints_before(sessions),
+                exchange.endpoints_handler(),
+            );
             let routes = routes
-                .with(exchange.endpoints_handler(), [endpoints])
-                .with(exchange, [own, same]);
-            with_health(routes, health())
+                .with(exchange, [sse, same])
+                .with(at_mcp, [mcp])
+                .with(elsewhere, [endpoints]);
+            with_health(routes, health)
         }
-        (Transport::StreamableHttp, Target::Url { kind: None, .. }) => {
+        Target::Url { kind: None, .. } => {
             let remote = remote(config, &config.target)?;
             let same = same_path(&remote);
             let exchange = HttpPassThrough::new(Arc::clone(&run), Arc::clone(&remote), cut);
@@ -197,31 +208,28 @@ fn routes(
                 on_loss: SessionLoss::EndLink,
             };
             let dial = dial_remote(Arc::clone(&remote), Some(Transport::Sse), options);
-            let sessions =
-                McpEndpoint::new(Arc::clone(&run), dial, endpoint(Transport::Sse.into()));
-            let health = health().counting(Arc::clone(&sessions));
-            let auto =
-                AutoDetectEndpoint::new(Arc::clone(&run), remote, exchange, sessions, whole.max);
-            with_health(routes.with(auto, [own, same]), health)
-        }
-        (Transport::StreamableHttp, Target::Hub(hub)) => hub_routes(hub, &run, endpoint)?,
-        (Transport::Sse, target) => {
-            let front = sse_endpoint(dial_for_sse(config, whole)?, SessionPlaces::new(most));
-            let routes = with_sse(routes, &front);
-            match target {
-                Target::Hub(hub) => with_health(routes, serve::HealthHandler::new(hub)),
-                _ => with_health(routes, health().counting(front)),
-            }
-        }
-        (_, target) => {
-            let (dial, options) = (dial(config, whole)?, endpoint(target.peer().into()));
-            // Clients that know only HTTP+SSE find it here too, within the same limit.
-            let front = sse_endpoint(dial_for_sse(config, whole)?, Arc::clone(&options.places));
+            let options = endpoint(Transport::Sse.into());
+            let front = sse_endpoint(Arc::clone(&options.places))?;
             let sessions = McpEndpoint::new(Arc::clone(&run), dial, options);
             let health = health()
                 .counting(Arc::clone(&sessions))
                 .counting(Arc::clone(&front));
-            let routes = with_sse(routes.with(sessions, [own]), &front);
+            let bridges = (sessions, Arc::clone(&front));
+            let auto =
+                AutoDetectEndpoint::new(Arc::clone(&run), remote, exchange, bridges, whole.max);
+            let routes = with_sse(routes.with(auto, [mcp, same]), &front);
+            with_health(routes, health)
+        }
+        Target::Hub(hub) => hub_routes(hub, &run, endpoint)?,
+        target => {
+            let options = endpoint(target.peer().into());
+            // Both kinds of clients share one limit.
+            let front = sse_endpoint(Arc::clone(&options.places))?;
+            let sessions = mcp_endpoint(options)?;
+            let health = health()
+                .counting(Arc::clone(&sessions))
+                .counting(Arc::clone(&front));
+            let routes = with_sse(routes.with(sessions, [mcp]), &front);
             with_health(routes, health)
         }
     })

@@ -37,7 +37,8 @@ pub fn follow(config: &Config, run: &Arc<ProxyRun>, target: &str) -> Result<Opti
     let read = RulesFile::open(path, server, open_server(config));
     let (file, rules) = read.map_err(|fault| UsageError(format!("--rules {fault}")))?;
     run.rules().follow(file, rules);
-    let run = Arc::clone(run);
+    warn_about_headers(config, run);
+    let (config, run) = (config.clone(), Arc::clone(run));
     Ok(Some(RulesWatcher(tokio::spawn(async move {
         loop {
             tokio::time::sleep(LOOK).await;
@@ -47,6 +48,7 @@ pub fn follow(config: &Config, run: &Arc<ProxyRun>, target: &str) -> Result<Opti
                 tokio::task::spawn_blocking(move || reader.rules().reload_if_changed()).await;
             if let Ok(Some(read)) = read {
                 tell(&run, &read);
+                warn_about_headers(&config, &run);
             }
         }
     }))))
@@ -67,6 +69,36 @@ fn open_server(config: &Config) -> OpenServerCallback {
         };
         Ok((transport, super::control::dial(&other)))
     })
+}
+
+/// Names the rules about headers if no message is sent to a server over HTTP.
+fn warn_about_headers(config: &Config, run: &ProxyRun) {
+    if speaks_http(&config.target) {
+        return;
+    }
+    let rules = run.rules().current();
+    let idle: Vec<String> = rules
+        .list()
+        .iter()
+        .filter(|rule| rule.changes_headers())
+        .map(|rule| rule.name.to_string())
+        .collect();
+    if !idle.is_empty() {
+        run.report(&format!(
+            "{} can change no headers: messages to this server are not sent over HTTP",
+            idle.join(", ")
+        ));
+    }
+}
+
+fn speaks_http(target: &Target) -> bool {
+    match target {
+        Target::Url { .. } => true,
+        Target::Command(_) => false,
+        Target::Recording(played) => played.fallback.as_deref().is_some_and(speaks_http),
+        // Servers may be added later.
+        Target::Hub(_) => true,
+    }
 }
 
 fn tell(run: &ProxyRun, read: &Result<usize, String>) {

@@ -1,9 +1,10 @@
-//! What becomes of the answers to POSTs: into the record, and to the pump.
+//! What becomes of the answers to POSTs: into the record, and to the pump. And the messages of the proxy's own, whose answers
+//! come the same way.
 
 use std::sync::Arc;
 
 use http::response::Parts;
-use mcp_proxy_core::{Connection, LinkEnd};
+use mcp_proxy_core::{Connection, LinkEnd, OwnRequest};
 use mcp_proxy_wire::{
     Body, Direction, ErrorCode, Field, Frame, Id, Kind, Message, Origin, StreamId,
     TransportEnvelope, error_response,
@@ -12,6 +13,7 @@ use mcp_proxy_wire::{
 use super::PostedMessage;
 use super::answers::unanswered;
 use crate::inbox::{InboxItem, InboxSender};
+use crate::reopen_attempts::ReopenError;
 
 /// Where the answers to POSTs go.
 pub(crate) struct AnswerInbox {
@@ -24,9 +26,10 @@ impl AnswerInbox {
         AnswerInbox { connection, inbox }
     }
 
-    pub(crate) async fn hand_over(&self, frame: Frame) {
+    pub(crate) fn hand_over(&self, frame: Frame) -> impl Future<Output = ()> {
+        let sending = self.inbox.send(InboxItem::Frame(frame));
         // The pump is gone only when the whole link is; then nobody waits.
-        drop(self.inbox.send(InboxItem::Frame(frame)).await);
+        async move { drop(sending.await) }
     }
 
     pub(crate) async fn end(&self, end: LinkEnd) {
@@ -82,6 +85,63 @@ impl AnswerInbox {
         // A record that cannot be written ends the run by itself.
         let recorded = pipeline.pass_one(frame, self.connection.run.now()).await;
         recorded.ok()??.frame().sequence
+    }
+
+    /// Sends a request of the proxy's own: `answer` sends it and waits for its answer.
+    pub(crate) async fn ask<T>(
+        &self,
+        message: Message,
+        answer: impl Future<Output = Result<T, ReopenError>>,
+    ) -> Result<T, ReopenError> {
+        let authored = OwnRequest::author(&self.connection, message);
+        let (_open, frame) = authored.map_err(|end| ReopenError::Never(end.to_string()))?;
+        answer
+            .await
+            .inspect_err(|error| self.note_unsent(&frame, error))
+    }
+
+    /// Sends a notification of the proxy's own, by `sending`.
+    pub(crate) async fn tell(
+        &self,
+        message: Message,
+        sending: impl Future<Output = Result<(), String>>,
+    ) -> Result<(), ReopenError> {
+        let (direction, now) = (Direction::ClientToServer, self.connection.run.now());
+        let frame = self
+            .connection
+            .author(direction, StreamId::Only, message, now)
+            .map_err(|end| ReopenError::Never(end.to_string()))?;
+        let sent = sending.await.map_err(ReopenError::Later);
+        sent.inspect_err(|error| self.note_unsent(&frame, error))
+    }
+
+    /// Takes a message that came while the answer to the request of ours with this id is awaited. If it is that answer, it is
+    /// recorded and returned; anything else is for the client.
+    pub(crate) async fn take_own(
+        &self,
+        id: &Id,
+        envelope: TransportEnvelope,
+        message: Message,
+    ) -> Option<Message> {
+        let is_answer = message.is_answer() && message.id().as_ref() == Some(id);
+        let frame = received(envelope, message.clone());
+        match is_answer {
+            true => drop(self.record(frame).await),
+            false => self.hand_over(frame).await,
+        }
+        is_answer.then_some(message)
+    }
+
+    /// A setting of the old session could not be given to the new one.
+    pub(crate) fn warn_unset(&self, message: &Message, error: &ReopenError) {
+        let (method, why) = (message.method().unwrap_or_default(), error.text());
+        let text = format!("`{method}` could not be sent on the new session: {why}");
+        self.connection.warn(&text);
+    }
+
+    fn note_unsent(&self, frame: &Frame, error: &ReopenError) {
+        self.connection
+            .undelivered(frame.sequence.as_slice(), error.text());
     }
 
     /// An error that the server could not tie to a request (`id: null`, or none) still answers the one of its POST. The

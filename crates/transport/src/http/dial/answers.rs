@@ -37,7 +37,6 @@ impl HttpLink {
         }
         if parts.status.is_success() && headers::is_sse(&parts.headers) {
             let mut open: Vec<Id> = posted.asked.clone();
-            // In boxes, as all that only some answers need, so that they do not make the task of every request larger.
             let end = Box::pin(self.read_events(body, method, &mut open)).await;
             if !open.is_empty() {
                 Box::pin(self.resume(end, method, open)).await;
@@ -54,7 +53,7 @@ impl HttpLink {
         if !parts.status.is_success() || posted.asked.is_empty() {
             self.answers.note_untaken(posted, &end.to_string());
         }
-        self.answers.fail(&posted.asked, &end).await;
+        Box::pin(self.answers.fail(&posted.asked, &end)).await;
     }
 
     /// An answer that is all here.
@@ -67,21 +66,24 @@ impl HttpLink {
         let (status, asked) = (parts.status, &posted.asked);
         let message = Message::parse(bytes);
         if posted.method.as_deref() != Some("initialize")
-            && self.state.session().0.is_some()
             && refuses_session(status, &message)
+            && self.state.has_session()
         {
             Box::pin(self.answers.record_failure(parts, message)).await;
             return Box::pin(self.lose_session(status, posted, "")).await;
         }
         if is_rpc(&message) {
             self.learn(posted.method.as_deref(), &message);
-            let text = format!("{} without an answer to this request", status_text(status));
             let left = self.answers.take(parts, message, asked).await;
+            if left.is_empty() && (status.is_success() || !asked.is_empty()) {
+                return;
+            }
+            let text = format!("{} without an answer to this request", status_text(status));
             if !status.is_success() && left.len() == asked.len() {
                 self.answers.note_untaken(posted, &text);
             }
             if !left.is_empty() && !self.answers_later(status, &left) {
-                self.answers.fail(&left, &http_failure(text)).await;
+                Box::pin(self.answers.fail(&left, &http_failure(text))).await;
             }
             return;
         }
@@ -239,6 +241,9 @@ pub(crate) fn status_text(status: StatusCode) -> String {
     let hint = match status {
         StatusCode::UNAUTHORIZED => {
             " (credentials are given with --header, or `headers` in a config file)"
+        }
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+            " (the HTTP proxy on the way asks for credentials; give them in the URL of HTTP_PROXY)"
         }
         _ => "",
     };

@@ -4,18 +4,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{HeaderMap, Response, StatusCode};
-use mcp_proxy_core::{LinkEnd, OwnRequest};
+use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
-use mcp_proxy_wire::{
-    Body, Direction, ErrorCode, Id, Limits, Message, Side, SseSplitter, SseUnit, StreamId,
-    TransportEnvelope,
-};
+use mcp_proxy_wire::{Body, Direction, ErrorCode, Id, Limits, Message, Side, SseSplitter, SseUnit};
 use tokio::time::{Instant, timeout_at};
 
 use super::super::collect::collect;
 use super::super::incoming_body::IncomingBody;
 use super::super::relayed_body::event_frame;
-use super::answer_inbox::received;
 use super::answers::{refuses_session, status_text};
 use super::{HttpLink, PostedMessage, session_headers};
 use crate::reopen_attempts::{ReopenAttempts, ReopenError};
@@ -60,7 +56,7 @@ impl Reopening {
 impl HttpLink {
     /// Remembers what a new session would need.
     pub(super) fn observe(&self, method: Option<&str>, message: &Message) {
-        if let Some(reopening) = &self.reopening {
+        if let (Some(reopening), true) = (&self.reopening, SessionOpening::needs(method)) {
             reopening.opening(|opening| opening.observe(method, message));
         }
     }
@@ -83,7 +79,7 @@ impl HttpLink {
 
     pub(super) fn can_reopen(&self) -> bool {
         let is_complete = |reopening: &Reopening| reopening.opening(|it| it.is_complete());
-        self.state.session().0.is_some() && self.reopening.as_ref().is_some_and(is_complete)
+        self.state.has_session() && self.reopening.as_ref().is_some_and(is_complete)
     }
 
     /// Reads the answer to a message that was sent on the session of this generation. If it says that the session is lost,
@@ -107,7 +103,7 @@ impl HttpLink {
                 if reopened == Reopened::Now {
                     self.open_get();
                 }
-                Some(self.send_as(message, super::era(message)).await)
+                Some(self.send_as(message, super::era(message), posted).await)
             }
             Err(why) => {
                 self.lose_session(status, posted, &why).await;
@@ -175,7 +171,7 @@ impl HttpLink {
         let initialize = initialize.ok_or_else(|| {
             ReopenError::Never("the client's `initialize` is not known".to_owned())
         })?;
-        let (response, answer) = self.ask(HeaderMap::new(), initialize).await?;
+        let (response, answer) = self.ask(HeaderMap::new(), &initialize).await?;
         let session = response.get(MCP_SESSION_ID).cloned();
         let agreed = version.as_ref().and_then(|version| version.to_str().ok());
         let checked = check_reopened(&answer, agreed);
@@ -200,15 +196,11 @@ impl HttpLink {
         headers: &HeaderMap,
     ) -> Result<(), ReopenError> {
         if let Some(initialized) = reopening.opening(|it| it.initialized()) {
-            let sent = self.tell(headers.clone(), initialized).await;
-            sent.map_err(ReopenError::Later)?;
+            self.tell(headers.clone(), initialized).await?;
         }
         for message in reopening.opening(SessionOpening::settings) {
-            let method = message.method().unwrap_or_default().into_owned();
-            if let Err(error) = self.ask(headers.clone(), message).await {
-                let why = error.text();
-                let text = format!("`{method}` could not be sent on the new session: {why}");
-                self.client.connection.warn(&text);
+            if let Err(error) = self.ask(headers.clone(), &message).await {
+                self.answers.warn_unset(&message, &error);
             }
         }
         Ok(())
@@ -231,35 +223,27 @@ impl HttpLink {
     async fn ask(
         &self,
         session: HeaderMap,
-        message: Message,
+        message: &Message,
     ) -> Result<(HeaderMap, Message), ReopenError> {
-        let connection = &self.client.connection;
-        let authored = OwnRequest::author(connection, message.clone());
-        let (request, frame) = authored.map_err(|end| ReopenError::Never(end.to_string()))?;
-        let asked = async {
-            let response = self.send_with(session, &message).await;
+        let answer = async {
+            let response = self.send_with(session, message, None).await;
             let response = response.map_err(|end| ReopenError::Later(end.to_string()))?;
-            self.own_answer(response, request.id()).await
+            let id = message.id().unwrap_or_else(|| Id::from_token(b"null"));
+            self.own_answer(response, &id).await
         };
-        asked.await.inspect_err(|error| {
-            connection.undelivered(frame.sequence.as_slice(), error.text());
-        })
+        self.answers.ask(message.clone(), answer).await
     }
 
     /// Sends a notification of the proxy's own.
-    async fn tell(&self, session: HeaderMap, message: Message) -> Result<(), String> {
-        let connection = &self.client.connection;
-        let (direction, now) = (Direction::ClientToServer, connection.run.now());
-        let frame = connection
-            .author(direction, StreamId::Only, message.clone(), now)
-            .map_err(|end| end.to_string())?;
-        let why = match self.send_with(session, &message).await {
-            Ok(response) if response.status().is_success() => return Ok(()),
-            Ok(response) => status_text(response.status()),
-            Err(end) => end.to_string(),
+    async fn tell(&self, session: HeaderMap, message: Message) -> Result<(), ReopenError> {
+        let sending = async {
+            match self.send_with(session, &message, None).await {
+                Ok(response) if response.status().is_success() => Ok(()),
+                Ok(response) => Err(status_text(response.status())),
+                Err(end) => Err(end.to_string()),
+            }
         };
-        connection.undelivered(frame.sequence.as_slice(), &why);
-        Err(why)
+        self.answers.tell(message.clone(), sending).await
     }
 
     /// The answer to a request of ours. What else comes with it is for the client.
@@ -295,28 +279,13 @@ impl HttpLink {
                 let (envelope, Body::Whole(message)) = event_frame(event) else {
                     continue;
                 };
-                if let Some(message) = self.take_own(id, envelope, message).await {
+                if let Some(message) = self.answers.take_own(id, envelope, message).await {
                     return Ok((headers, message));
                 }
             }
         }
         let why = "the server's stream ended before the answer came";
         Err(ReopenError::Later(why.to_owned()))
-    }
-
-    async fn take_own(
-        &self,
-        id: &Id,
-        envelope: TransportEnvelope,
-        message: Message,
-    ) -> Option<Message> {
-        let is_answer = message.is_answer() && message.id().as_ref() == Some(id);
-        let frame = received(envelope, message.clone());
-        match is_answer {
-            true => drop(self.answers.record(frame).await),
-            false => self.answers.hand_over(frame).await,
-        }
-        is_answer.then_some(message)
     }
 }
 

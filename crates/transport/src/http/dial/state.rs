@@ -69,6 +69,11 @@ impl HttpLinkState {
         self.inner().session = Some(session);
     }
 
+    /// Whether a session is open.
+    pub(super) fn has_session(&self) -> bool {
+        self.inner().session.is_some()
+    }
+
     /// Which of the sessions is open, if there were several.
     pub(super) fn generation(&self) -> u64 {
         self.inner().generation

@@ -12,8 +12,8 @@ use mcp_proxy_core::{
 use mcp_proxy_session::RecordEvent;
 use mcp_proxy_wire::{ErrorCode, Id, Transport};
 
-use super::McpEndpoint;
 use super::table::SessionTable;
+use super::{McpEndpoint, ModernClients};
 use crate::http::handler::RequestSource;
 use crate::http::listener::{HttpResponse, error_answering};
 use crate::http::session::{HttpSession, SessionKind, SessionWriter};
@@ -39,13 +39,18 @@ impl McpEndpoint {
             Err(Box::new(answer))
         };
         let (most, places) = (self.options.limits.requests, &self.options.places);
-        let place = match kind {
-            SessionKind::Request(_) if table.requests.len() >= most => {
-                let text = format!("{most} requests of modern clients are open (--max-requests)");
+        let is_for_one = match kind {
+            SessionKind::Request(_) => true,
+            SessionKind::Stateless(_) => self.options.modern == ModernClients::OneByOne,
+            SessionKind::Legacy(_) | SessionKind::Shared => false,
+        };
+        let place = match is_for_one {
+            true if table.requests.len() >= most => {
+                let text = format!("{most} requests without a session are open (--max-requests)");
                 return full(text);
             }
-            SessionKind::Request(_) => None,
-            SessionKind::Legacy(_) | SessionKind::Shared | SessionKind::Stateless(_) => {
+            true => None,
+            false => {
                 let place = places.enter().or_else(|| {
                     let made = self.make_room(table);
                     made.then(|| places.enter()).flatten()

@@ -1,4 +1,6 @@
-//! Legacy clients without sessions (`--stateless`): each POST has a server of its own, which we initialize for it.
+//! Legacy requests without a session: each has a server of its own, which we initialize for it. With `--stateless` that is
+//! every legacy request; a server in this process ([`ModernClients::OneByOne`](super::ModernClients)) is cheap enough to do it for each that
+//! comes without a session.
 //!
 //! A legacy server answers nothing before `initialize`. A client that does not send it, or whose `initialize` went to
 //! another server, gets one that was opened by us. There is no `Mcp-Session-Id`, no GET stream, and no way for the server
@@ -10,7 +12,7 @@ use http::request::Parts;
 use mcp_proxy_core::{NewConnection, Peer, PipelineOutput};
 use mcp_proxy_wire::headers::MCP_PROTOCOL_VERSION;
 use mcp_proxy_wire::{
-    Direction, ErrorCode, ExchangeId, Frame, Message, Origin, Transport, error_response, revision,
+    Direction, ErrorCode, ExchangeId, Frame, Kind, Message, Origin, Transport, revision,
 };
 use serde_json::{Value, json};
 
@@ -18,8 +20,9 @@ use super::{McpEndpoint, opens_session};
 use crate::http::event_stream::StreamItem;
 use crate::http::handler::RequestSource;
 use crate::http::legacy::legacy_post;
-use crate::http::listener::{HttpResponse, bare, json as json_answer};
+use crate::http::listener::{HttpResponse, bare, error, error_answering};
 use crate::http::outgoing_body::OutgoingBody;
+use crate::http::request_body::unreadable;
 use crate::http::session::{HttpSession, SessionKind, frame};
 use crate::inbox::{InboxItem, SEND_DEADLINE};
 
@@ -36,7 +39,10 @@ impl McpEndpoint {
         exchange: ExchangeId,
     ) -> HttpResponse {
         if !message.expects_any_answer() {
-            return self.accept_unsent(&source, parts, message, exchange);
+            return match refusal(&message) {
+                Some((code, text)) => error(400, code, text),
+                None => self.accept_unsent(&source, parts, message, exchange),
+            };
         }
         let asked = message.id();
         let session = {
@@ -54,7 +60,7 @@ impl McpEndpoint {
         if !opens_session(&message)
             && let Err((code, text)) = initialize(&session, self.next_exchange(), &parts).await
         {
-            return json_answer(502, error_response(asked.as_ref(), code, &text, None));
+            return error_answering(asked.as_ref(), 200, code, &text);
         }
         let mut answer = legacy_post(&session, exchange, parts, message).await;
         if let OutgoingBody::Events(events) = answer.body_mut() {
@@ -79,13 +85,30 @@ impl McpEndpoint {
         let mut frames = vec![frame(exchange, parts, message)];
         let recorded = pipeline.pass(&mut frames, self.run.now(), &mut passed);
         let sequence = passed.forward.first().and_then(|out| out.frame().sequence);
-        let why = "no server runs between requests (--stateless)";
+        let why = "it came without a session, and no server runs between requests";
         connection.record_proxy_verdict(sequence, "drop", why);
         connection.close(why);
         match recorded {
             Ok(()) => bare(202),
             Err(_) => bare(500),
         }
+    }
+}
+
+/// Why a body that asks nothing is not accepted either: there is no message in it.
+fn refusal(message: &Message) -> Option<(ErrorCode, &'static str)> {
+    let is_message = |part: &Message| {
+        let kinds = [Kind::Notification, Kind::Response, Kind::Error];
+        kinds.contains(&part.kind())
+    };
+    match message.kind() {
+        Kind::Malformed => Some((ErrorCode::PARSE_ERROR, unreadable(message))),
+        Kind::Other => Some((ErrorCode::INVALID_REQUEST, "the body is not a message")),
+        Kind::Batch if !message.parts()?.iter().any(is_message) => {
+            let text = "there is no message in the batch";
+            Some((ErrorCode::INVALID_REQUEST, text))
+        }
+        _ => None,
     }
 }
 

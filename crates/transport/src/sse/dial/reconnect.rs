@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use http::Uri;
-use mcp_proxy_core::{LinkEnd, OwnRequest};
-use mcp_proxy_wire::{
-    Body, Direction, ErrorCode, Frame, Id, Message, Origin, Side, StreamId, TransportEnvelope,
-};
+use mcp_proxy_core::LinkEnd;
+use mcp_proxy_wire::{Direction, ErrorCode, Id, Message, Side};
 use tokio::time::{timeout, timeout_at};
 
 use super::SseSession;
@@ -97,17 +95,16 @@ impl SseSession {
                 memory.agreed.clone(),
             )
         };
-        let answer = self.ask(&mut stream, &endpoint, initialize).await?;
+        let answer = self.ask(&mut stream, &endpoint, &initialize).await?;
         check_reopened(&answer, agreed.as_deref()).map_err(ReopenError::Never)?;
         if let Some(initialized) = initialized {
-            self.tell(&endpoint, initialized).await?;
+            self.answers
+                .tell(initialized.clone(), self.deliver(&endpoint, initialized))
+                .await?;
         }
         for message in settings {
-            let method = message.method().unwrap_or_default().into_owned();
-            if let Err(error) = self.ask(&mut stream, &endpoint, message).await {
-                let why = error.text();
-                let text = format!("`{method}` could not be sent on the new session: {why}");
-                self.client.connection.warn(&text);
+            if let Err(error) = self.ask(&mut stream, &endpoint, &message).await {
+                self.answers.warn_unset(&message, &error);
             }
         }
         Ok((stream, endpoint))
@@ -118,65 +115,34 @@ impl SseSession {
         &self,
         stream: &mut SseServerStream,
         endpoint: &Uri,
-        message: Message,
+        message: &Message,
     ) -> Result<Message, ReopenError> {
-        let connection = &self.client.connection;
-        let authored = OwnRequest::author(connection, message.clone());
-        let (request, frame) = authored.map_err(|end| ReopenError::Never(end.to_string()))?;
         let _counted = self.count_own();
+        let id = message.id().unwrap_or_else(|| Id::from_token(b"null"));
         let asked = async {
-            self.deliver(endpoint, message).await?;
+            self.deliver(endpoint, message.clone()).await?;
             loop {
                 let (envelope, message) = stream.next().await.map_err(|end| end.to_string())?;
-                if let Some(answer) = self.take_own(request.id(), envelope, message).await {
+                if let Some(answer) = self.answers.take_own(&id, envelope, message).await {
                     return Ok(answer);
                 }
             }
         };
-        let asked = timeout(ANSWER_DEADLINE, asked).await;
-        let asked = asked.unwrap_or_else(|_| Err("the server did not answer".to_owned()));
-        asked.map_err(|why| {
-            connection.undelivered(frame.sequence.as_slice(), &why);
-            ReopenError::Later(why)
-        })
-    }
-
-    /// Sends a notification of the proxy's own.
-    async fn tell(&self, endpoint: &Uri, message: Message) -> Result<(), ReopenError> {
-        let connection = &self.client.connection;
-        let (direction, now) = (Direction::ClientToServer, connection.run.now());
-        let frame = connection
-            .author(direction, StreamId::Only, message.clone(), now)
-            .map_err(|end| ReopenError::Never(end.to_string()))?;
-        self.deliver(endpoint, message).await.map_err(|why| {
-            connection.undelivered(frame.sequence.as_slice(), &why);
-            ReopenError::Later(why)
-        })
+        let answer = async {
+            let asked = timeout(ANSWER_DEADLINE, asked).await;
+            let asked = asked.unwrap_or_else(|_| Err("the server did not answer".to_owned()));
+            asked.map_err(ReopenError::Later)
+        };
+        self.answers.ask(message.clone(), answer).await
     }
 
     async fn deliver(&self, endpoint: &Uri, message: Message) -> Result<(), String> {
-        let sent = self.post(endpoint.clone(), message).await;
+        let sent = self.post(endpoint.clone(), message, None).await;
         let status = sent.map_err(|end| end.to_string())?.status();
         match status.is_success() {
             true => Ok(()),
             false => Err(status_text(status)),
         }
-    }
-
-    async fn take_own(
-        &self,
-        id: &Id,
-        envelope: TransportEnvelope,
-        message: Message,
-    ) -> Option<Message> {
-        let is_answer = message.is_answer() && message.id().as_ref() == Some(id);
-        let body = Body::Whole(message.clone());
-        let frame = Frame::new(StreamId::Only, Origin::Server, envelope, body);
-        match is_answer {
-            true => drop(self.answers.record(frame).await),
-            false => self.answers.hand_over(frame).await,
-        }
-        is_answer.then_some(message)
     }
 
     fn count_own(&self) -> CountedOwn<'_> {

@@ -34,7 +34,7 @@ pub fn write(session: &SessionRecord, index: usize, out: &mut impl Write) -> Res
     )?;
     facts(&told, peer, out)?;
     causes(session, message, out)?;
-    envelope(message, out)?;
+    envelope(session, index, message, out)?;
     for verdict in &message.verdicts {
         fact(out, "verdict", &verdict_line(verdict))?;
     }
@@ -152,8 +152,15 @@ fn causes(session: &SessionRecord, message: &ProxyMessage, out: &mut impl Write)
     Ok(())
 }
 
-fn envelope(message: &ProxyMessage, out: &mut impl Write) -> Result<()> {
-    if let Some(http) = &message.http {
+fn envelope(
+    session: &SessionRecord,
+    index: usize,
+    message: &ProxyMessage,
+    out: &mut impl Write,
+) -> Result<()> {
+    // An event has no head of its own; its stream has.
+    let stream = session.event_stream_head(index, message);
+    if let Some(http) = message.http.as_ref().or(stream.as_ref()) {
         fact(out, "HTTP", &sanitize(&head_line(http)))?;
         for (name, value) in &http.headers {
             fact(out, "", &sanitize(&format!("{name}: {value}")))?;
