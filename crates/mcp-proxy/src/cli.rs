@@ -294,24 +294,3 @@ fn names_topic(word: Option<&OsString>) -> bool {
     word.and_then(|word| word.to_str())
         .is_some_and(|word| word.starts_with('-') || HelpTopic::from_str(word, false).is_ok())
 }
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// clap breaks longer lines, and leaves one word on the next.
-    const WIDTH: usize = 100;
-
-    fn check(command: &clap::Command) {
-        for text in [command.get_after_help(), command.get_after_long_help()] {
-            let text = text.map(ToString::to_string).unwrap_or_default();
-            let long = text.lines().find(|line| line.chars().count() > WIDTH);
-            assert_eq!(long, None, "{}", command.get_name());
-        }
-        command.get_subcommands().for_each(check);
-    }
-
-    #[test]
-    fn no_line_of_a_help_text_is_broken() {
-        check(&command());
-    }
-}
