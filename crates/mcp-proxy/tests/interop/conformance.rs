@@ -14,7 +14,7 @@ use crate::process::{finish, said};
 const HTTP_BEHAVIOUR: &[&str] = &[
     // Priming events, retry fields and a stream that the server closes on purpose are rmcp's own HTTP side.
     "server-server-sse-polling",
-    // Counts event streams. Our listener answers with plain JSON whenever the response is the first thing to come.
+    // Counts event streams. Our listener answers with plain JSON unless the response takes long.
     "server-server-sse-multiple-streams",
 ];
 
