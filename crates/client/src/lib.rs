@@ -58,7 +58,7 @@ pub use mcp_proxy_tool::{CapabilityType, ProxyAction, ProxyToolError, ProxyToolO
 pub use operation::validate_operation;
 pub use proxied::ListedResource;
 #[cfg(feature = "proxy-tool")]
-pub use proxy_tool::ProxyTool;
+pub use proxy_tool::{ProxyTool, ProxyToolHandler};
 pub use response_info::ProxyResponseInfo;
 pub use target::{ClientTarget, ServerStderr};
 pub use transform::{
