@@ -1,0 +1,1 @@
+//! Proxy tools that other people wrote.

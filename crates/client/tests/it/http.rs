@@ -1,0 +1,1 @@
+//! Servers at a URL, in both eras.
