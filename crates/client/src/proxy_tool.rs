@@ -5,6 +5,8 @@
 //! the server itself.
 
 mod forwarding;
+#[cfg(feature = "http")]
+mod http_answers;
 mod introspection;
 mod operations;
 mod served_item;
@@ -22,6 +24,8 @@ use rmcp::{RoleServer, Service};
 use serde_json::Value;
 
 pub use forwarding::ProxyToolHandler;
+#[cfg(feature = "http")]
+pub use http_answers::write_annotations;
 
 /// A server with the `proxy` tool.
 ///

@@ -14,7 +14,8 @@ use super::{ProxyTool, ToolAnswer, add_capability};
 /// A server with the `proxy` tool, as a `ServerHandler`.
 ///
 /// rmcp's types carry its answers, and they have no room for the annotations of the proxy tool. Clients find the same
-/// facts in `_meta` under `mcp-proxy/proxy`, as those of this crate do. Where you can, serve the [`ProxyTool`] itself.
+/// facts in `_meta` under `mcp-proxy/proxy`, as those of this crate do. For other clients, `write_annotations` puts them
+/// into the answers of rmcp's HTTP service.
 ///
 /// ```
 /// use mcp_proxy_client::ProxyTool;

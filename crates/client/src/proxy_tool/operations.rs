@@ -138,42 +138,67 @@ impl<S: Service<RoleServer>> ProxyTool<S> {
         answers: Answers,
         context: RequestContext<RoleServer>,
     ) -> Result<ToolAnswer, ErrorData> {
-        let items = self.items(kind, &context).await?;
-        let name = match find(&items, kind, &path) {
-            Ok(item) if item.kind() == ItemKind::Template => {
+        // Only a path with braces can be a template, and a server may take even that for a URI.
+        if kind == CapabilityType::Resource && path.contains('{') {
+            let items = self.items(kind, &context).await?;
+            let is_it =
+                |item: &ServedItem| item.kind() == ItemKind::Template && item.public() == path;
+            if items.iter().any(is_it) {
                 let error = ProxyToolError::UnfilledTemplate { path };
                 return Ok(ToolAnswer::Result(render_error(&error)));
             }
-            Ok(item) => item.public().to_owned(),
-            // A resource need not be listed to be read.
-            Err(ProxyToolError::NotFound { .. }) if kind == CapabilityType::Resource => {
-                path.clone()
-            }
-            Err(error) => return Ok(ToolAnswer::Result(render_error(&error))),
-        };
-        let arguments = arguments.and_then(|json| serde_json::from_slice::<JsonObject>(&json).ok());
-        let request = native_request(kind, name, arguments, answers, &context.meta);
-        let mut result = self.server.handle_request(request, context).await?;
-        // The outermost result says this, and the embedded one is for clients of any era.
-        result.strip_result_type_for_legacy_peer();
-        if let ServerResult::ReadResourceResult(read) = &mut result {
-            read.ttl_ms = None;
-            read.cache_scope = None;
         }
-        let json = match &result {
-            ServerResult::CallToolResult(_)
-            | ServerResult::ReadResourceResult(_)
-            | ServerResult::GetPromptResult(_)
-            | ServerResult::CustomResult(_) => serde_json::to_vec(&result).map(Bytes::from),
-            _ => return Ok(ToolAnswer::AsItIs(Box::new(result))),
+        let arguments = arguments.and_then(|json| serde_json::from_slice::<JsonObject>(&json).ok());
+        let call = |name: String| {
+            let request = native_request(kind, name, arguments.clone(), &answers, &context.meta);
+            self.server.handle_request(request, context.clone())
         };
-        let json = json.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        Ok(ToolAnswer::Result(match kind {
-            CapabilityType::Tool => render_tool_result(&json, &path),
-            CapabilityType::Resource => render_resource_result(&json, &path),
-            CapabilityType::Prompt => render_prompt_result(&json, &path),
-        }))
+        let result = match call(path.clone()).await {
+            Ok(result) => result,
+            // What a name stands for is only looked up if the server does not know it: its lists may be long.
+            Err(error) => {
+                let items = self.items(kind, &context).await?;
+                match find(&items, kind, &path) {
+                    Ok(item) if item.public() != path && item.kind() != ItemKind::Template => {
+                        call(item.public().to_owned()).await?
+                    }
+                    // A resource need not be listed to be read.
+                    Err(refusal) if kind != CapabilityType::Resource => {
+                        return Ok(ToolAnswer::Result(render_error(&refusal)));
+                    }
+                    _ => return Err(error),
+                }
+            }
+        };
+        render_called(kind, &path, result)
     }
+}
+
+/// The result of a call in the form of the tool.
+fn render_called(
+    kind: CapabilityType,
+    path: &str,
+    mut result: ServerResult,
+) -> Result<ToolAnswer, ErrorData> {
+    // The outermost result says this, and the embedded one is for clients of any era.
+    result.strip_result_type_for_legacy_peer();
+    if let ServerResult::ReadResourceResult(read) = &mut result {
+        read.ttl_ms = None;
+        read.cache_scope = None;
+    }
+    let json = match &result {
+        ServerResult::CallToolResult(_)
+        | ServerResult::ReadResourceResult(_)
+        | ServerResult::GetPromptResult(_)
+        | ServerResult::CustomResult(_) => serde_json::to_vec(&result).map(Bytes::from),
+        _ => return Ok(ToolAnswer::AsItIs(Box::new(result))),
+    };
+    let json = json.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    Ok(ToolAnswer::Result(match kind {
+        CapabilityType::Tool => render_tool_result(&json, path),
+        CapabilityType::Resource => render_resource_result(&json, path),
+        CapabilityType::Prompt => render_prompt_result(&json, path),
+    }))
 }
 
 impl BatchProgress {
@@ -192,7 +217,7 @@ fn native_request(
     kind: CapabilityType,
     name: String,
     arguments: Option<JsonObject>,
-    answers: Answers,
+    answers: &Answers,
     meta: &RequestMetaObject,
 ) -> ClientRequest {
     let meta = Some(meta.clone());
@@ -200,23 +225,23 @@ fn native_request(
         CapabilityType::Tool => {
             let mut params = CallToolRequestParams::new(name);
             params.arguments = arguments;
-            params.input_responses = answers.responses;
-            params.request_state = answers.state;
+            params.input_responses = answers.responses.clone();
+            params.request_state = answers.state.clone();
             params.meta = meta;
             ClientRequest::CallToolRequest(CallToolRequest::new(params))
         }
         CapabilityType::Resource => {
             let mut params = ReadResourceRequestParams::new(name);
-            params.input_responses = answers.responses;
-            params.request_state = answers.state;
+            params.input_responses = answers.responses.clone();
+            params.request_state = answers.state.clone();
             params.meta = meta;
             ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
         }
         CapabilityType::Prompt => {
             let mut params = GetPromptRequestParams::new(name);
             params.arguments = arguments;
-            params.input_responses = answers.responses;
-            params.request_state = answers.state;
+            params.input_responses = answers.responses.clone();
+            params.request_state = answers.state.clone();
             params.meta = meta;
             ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
         }

@@ -8,6 +8,7 @@
 
 mod bridging;
 mod bytes;
+mod client_library;
 mod completions;
 mod control;
 mod cors;
