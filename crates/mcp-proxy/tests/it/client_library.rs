@@ -37,13 +37,24 @@ fn builders() -> [ProxyClientBuilder; 3] {
 async fn use_everything(client: &ProxyClient) {
     let tools = client.list_tools().await.unwrap();
     assert!(tools.iter().any(|tool| tool.name == "demo_add"));
-    assert!(tools.iter().any(|tool| tool.name == "clock_get_current_time"));
+    assert!(
+        tools
+            .iter()
+            .any(|tool| tool.name == "clock_get_current_time")
+    );
     let listed = client.list_resources_and_templates().await.unwrap();
-    assert!(listed.iter().any(|item| matches!(item, ListedResource::Template(_))));
+    assert!(
+        listed
+            .iter()
+            .any(|item| matches!(item, ListedResource::Template(_)))
+    );
     assert!(!client.list_prompts().await.unwrap().is_empty());
 
     let arguments = Some(object(json!({"a": 5, "b": 3})));
-    let sum = client.call_tool("demo_add", arguments, CallOptions::new()).await.unwrap();
+    let sum = client
+        .call_tool("demo_add", arguments, CallOptions::new())
+        .await
+        .unwrap();
     assert_eq!(sum.structured_content.as_ref().unwrap()["sum"], 8.0);
     let info = ProxyResponseInfo::of_result(&sum).unwrap();
     assert_eq!(info.proxy_path.as_deref(), Some("demo_add"));
@@ -55,11 +66,21 @@ async fn use_everything(client: &ProxyClient) {
     let haiku = client.get_prompt("demo_haiku", arguments).await.unwrap();
     assert!(!haiku.messages.is_empty());
 
-    let error = client.call_tool("demo_ad", None, CallOptions::new()).await.unwrap_err();
-    assert!(matches!(&error, ClientError::ToolFailed { code: Some(code), .. } if code == "not-found"), "{error}");
+    let error = client
+        .call_tool("demo_ad", None, CallOptions::new())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, ClientError::ToolFailed { code: Some(code), .. } if code == "not-found"),
+        "{error}"
+    );
     let results = client
         .batch(vec![
-            BatchOperation::call(CapabilityType::Tool, "clock_get_current_time", Some(object(json!({"timezone": "UTC"})))),
+            BatchOperation::call(
+                CapabilityType::Tool,
+                "clock_get_current_time",
+                Some(object(json!({"timezone": "UTC"}))),
+            ),
             BatchOperation::info(CapabilityType::Prompt, "nope"),
         ])
         .await
@@ -113,13 +134,22 @@ async fn progress_and_questions_pass_the_hub() {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let reports = Arc::clone(&seen);
         let options = CallOptions::new().progress(move |progress| {
-            reports.lock().unwrap().push((progress.progress, progress.total));
+            reports
+                .lock()
+                .unwrap()
+                .push((progress.progress, progress.total));
         });
         let arguments = Some(object(json!({"from": 3})));
-        client.call_tool("demo_count_down", arguments, options).await.unwrap();
+        client
+            .call_tool("demo_count_down", arguments, options)
+            .await
+            .unwrap();
         let steps = [1.0, 2.0, 3.0].map(|step| (step, Some(3.0)));
         assert_eq!(*seen.lock().unwrap(), steps);
-        let greeting = client.call_tool("demo_ask_name", None, CallOptions::new()).await.unwrap();
+        let greeting = client
+            .call_tool("demo_ask_name", None, CallOptions::new())
+            .await
+            .unwrap();
         assert_eq!(greeting.content[0].as_text().unwrap().text, "Hello, Ada!");
         client.close().await;
     }
@@ -136,16 +166,29 @@ async fn a_search_and_a_kept_result() {
         let found = client.search("add two numbers", options).await.unwrap();
         assert_eq!(found.results[0].name, "add");
         assert!(found.total_matches >= 1);
-        let call = object(json!({"action": "call", "tool": "add", "arguments": {"a": 1, "b": 2}, "resultToFile": true}));
+        let call = object(
+            json!({"action": "call", "tool": "add", "arguments": {"a": 1, "b": 2}, "resultToFile": true}),
+        );
         let kept = client.dispatch(call, CallOptions::new()).await.unwrap();
-        let file = kept.structured_content.unwrap()["resultFile"].as_str().unwrap().to_owned();
+        let file = kept.structured_content.unwrap()["resultFile"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         let sizes = client.read_result(&file, ResultPart::Stat).await.unwrap();
         assert!(sizes.facts["byteSize"].as_u64().unwrap() > 0);
-        let filter = ResultPart::Jq { filter: "type".to_owned() };
+        let filter = ResultPart::Jq {
+            filter: "type".to_owned(),
+        };
         let text = client.read_result(&file, filter).await.unwrap().text;
         assert!(text.contains("object"), "{text}");
-        let error = client.read_result("spill:nope.json", ResultPart::Stat).await.unwrap_err();
-        assert!(matches!(&error, ClientError::ToolFailed { code: Some(code), .. } if code == "file-refused"), "{error}");
+        let error = client
+            .read_result("spill:nope.json", ResultPart::Stat)
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(&error, ClientError::ToolFailed { code: Some(code), .. } if code == "file-refused"),
+            "{error}"
+        );
         client.close().await;
     }
 }
@@ -175,7 +218,9 @@ async fn a_started_hub_ends_with_its_client() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), gone).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(20), gone)
+        .await
+        .unwrap();
 }
 
 fn modern() -> ClientLifecycleMode {
