@@ -1,0 +1,69 @@
+//! What a caller can say about one call.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Called for each report of progress, in the order of arrival. It must not block: the connection waits for it.
+pub type ProgressHandler = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// Options of one call.
+///
+/// ```
+/// use std::time::Duration;
+/// use mcp_proxy_client::CallOptions;
+///
+/// let options = CallOptions::new()
+///     .timeout(Duration::from_secs(5))
+///     .progress(|progress| eprintln!("{} of {:?}", progress.progress, progress.total));
+/// assert_eq!(options.timeout, Some(Duration::from_secs(5)));
+/// ```
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct CallOptions {
+    /// How long to wait for an answer, instead of the client's own timeout. Progress starts the time again, and it does
+    /// not run out while a question of the server is being answered.
+    pub timeout: Option<Duration>,
+    /// Who hears of progress.
+    pub progress: Option<ProgressHandler>,
+}
+
+/// How far a call is.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// What is done. It increases with each report.
+    pub progress: f64,
+    /// What there is to do, if the server knows.
+    pub total: Option<f64>,
+    /// What is happening.
+    pub message: Option<String>,
+}
+
+impl CallOptions {
+    /// The client's timeout, and nobody hears of progress.
+    pub fn new() -> CallOptions {
+        CallOptions::default()
+    }
+
+    /// Waits this long for an answer.
+    pub fn timeout(mut self, timeout: Duration) -> CallOptions {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Calls `handler` for each report of progress.
+    pub fn progress(mut self, handler: impl Fn(Progress) + Send + Sync + 'static) -> CallOptions {
+        self.progress = Some(Arc::new(handler));
+        self
+    }
+}
+
+impl fmt::Debug for CallOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOptions")
+            .field("timeout", &self.timeout)
+            .field("progress", &self.progress.is_some())
+            .finish()
+    }
+}

@@ -1,0 +1,258 @@
+//! The client: its connection, and the raw way to the tools.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use mcp_proxy_tool::{CapabilityType, ProxyAction};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, JsonObject,
+    ServerPeerInfo, ServerResult, Tool,
+};
+use rmcp::service::RunningService;
+use rmcp::{Peer, RoleClient};
+use tokio::sync::Mutex;
+
+use crate::builder::ProxyClientBuilder;
+use crate::call_options::CallOptions;
+use crate::discovery::{PROXY_TOOL_NAMES, find_dispatch_tool, find_proxy_tool};
+use crate::error::ClientError;
+use crate::operation::{operation_arguments, validate_operation};
+use crate::server_requests::ServerRequests;
+use crate::target::ClientTarget;
+
+/// A connection to an MCP server.
+///
+/// It is cheap to clone. The conversation ends, and with it a server that was started for it, when the last clone is
+/// dropped or one is [closed](ProxyClient::close).
+///
+/// The typed methods go through the `proxy` tool if the client is [transparent](ProxyClientBuilder::transparent), and
+/// are the server's own methods otherwise.
+#[derive(Clone)]
+pub struct ProxyClient {
+    pub(crate) inner: Arc<ClientInner>,
+}
+
+pub(crate) struct ClientInner {
+    pub(crate) peer: Peer<RoleClient>,
+    pub(crate) server_requests: Arc<ServerRequests>,
+    pub(crate) settings: ClientSettings,
+    /// Set before anybody else has the client.
+    tools: OnceLock<FoundTools>,
+    /// `None` after `close`.
+    service: Mutex<Option<RunningService<RoleClient, Arc<ServerRequests>>>>,
+}
+
+/// The tools that are called for others, as the server lists them.
+#[derive(Debug, Default)]
+struct FoundTools {
+    proxy: Option<Tool>,
+    dispatch: Option<Tool>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ClientSettings {
+    pub(crate) transparent: bool,
+    pub(crate) fall_back_to_native: bool,
+    pub(crate) proxy_tool_name: Option<String>,
+    pub(crate) dispatch_tool_name: Option<String>,
+    pub(crate) timeout: Duration,
+}
+
+impl ProxyClient {
+    /// Connects with default settings: the typed methods are the server's own.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), mcp_proxy_client::ClientError> {
+    /// use mcp_proxy_client::{CapabilityType, CallOptions, ProxyAction, ProxyClient};
+    ///
+    /// let client = ProxyClient::connect("npx -y @modelcontextprotocol/server-everything").await?;
+    /// println!("{} tools", client.list_tools().await?.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn connect(target: impl Into<ClientTarget>) -> Result<ProxyClient, ClientError> {
+        ProxyClient::builder().connect(target).await
+    }
+
+    /// Settings for a connection.
+    pub fn builder() -> ProxyClientBuilder {
+        ProxyClientBuilder::default()
+    }
+
+    /// Looks for the tools of an open conversation.
+    pub(crate) async fn new(
+        service: RunningService<RoleClient, Arc<ServerRequests>>,
+        server_requests: Arc<ServerRequests>,
+        settings: ClientSettings,
+    ) -> Result<ProxyClient, ClientError> {
+        let client = ProxyClient {
+            inner: Arc::new(ClientInner {
+                peer: service.peer().clone(),
+                server_requests,
+                settings,
+                tools: OnceLock::new(),
+                service: Mutex::new(Some(service)),
+            }),
+        };
+        let settings = &client.inner.settings;
+        let needs_tool = settings.transparent && !settings.fall_back_to_native;
+        let tools = match client.native_tools().await {
+            Ok(tools) => tools,
+            // Whether it has the tool matters only to those who need it.
+            Err(ClientError::Protocol { .. } | ClientError::Decode { .. }) if !needs_tool => {
+                Vec::new()
+            }
+            Err(error) => return Err(error),
+        };
+        let found = client.inner.tools.get_or_init(|| FoundTools {
+            proxy: find_proxy_tool(&tools, settings.proxy_tool_name.as_deref()).cloned(),
+            dispatch: find_dispatch_tool(&tools, settings.dispatch_tool_name.as_deref()).cloned(),
+        });
+        if needs_tool && found.proxy.is_none() {
+            return Err(client.no_proxy_tool());
+        }
+        Ok(client)
+    }
+
+    /// Calls the `proxy` tool and returns its result as it is, also one with `isError`.
+    ///
+    /// The call is checked first: what is not allowed is [`ClientError::InvalidArguments`], and nothing is sent.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// use mcp_proxy_client::{CallOptions, CapabilityType, ProxyAction, ProxyResponseInfo};
+    ///
+    /// let result = client
+    ///     .proxy(CapabilityType::Tool, ProxyAction::List, None, None, CallOptions::new())
+    ///     .await?;
+    /// let info = ProxyResponseInfo::of_result(&result).unwrap_or_default();
+    /// println!("{:?} tools", info.total_count);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn proxy(
+        &self,
+        kind: CapabilityType,
+        action: ProxyAction,
+        path: Option<&str>,
+        arguments: Option<JsonObject>,
+        options: CallOptions,
+    ) -> Result<CallToolResult, ClientError> {
+        let arguments = operation_arguments(kind, action, path, arguments);
+        self.proxy_with(arguments, options).await
+    }
+
+    /// The same with all arguments of the tool, such as `limit` and `filter_server`.
+    pub async fn proxy_with(
+        &self,
+        arguments: JsonObject,
+        options: CallOptions,
+    ) -> Result<CallToolResult, ClientError> {
+        validate_operation(&arguments)?;
+        let tool = self.proxy_tool();
+        let name = &tool.ok_or_else(|| self.no_proxy_tool())?.name;
+        self.call_native_tool(name, Some(arguments), &options).await
+    }
+
+    /// Calls a tool of the server itself.
+    pub(crate) async fn call_native_tool(
+        &self,
+        name: &str,
+        arguments: Option<JsonObject>,
+        options: &CallOptions,
+    ) -> Result<CallToolResult, ClientError> {
+        let build = |responses, state| {
+            let mut params = CallToolRequestParams::new(name.to_owned());
+            params.arguments = arguments.clone();
+            params.input_responses = responses;
+            params.request_state = state;
+            ClientRequest::CallToolRequest(CallToolRequest::new(params))
+        };
+        match self.exchange(build, options).await? {
+            ServerResult::CallToolResult(result) => Ok(result),
+            ServerResult::CreateTaskResult(_) => Err(ClientError::decode(
+                "the result of the tool",
+                "it is a task, which this client does not follow",
+            )),
+            _ => Err(ClientError::decode(
+                "the result of the tool",
+                "it has no content",
+            )),
+        }
+    }
+
+    /// Whether the server offers a `proxy` tool.
+    pub fn offers_proxy_tool(&self) -> bool {
+        self.proxy_tool().is_some()
+    }
+
+    /// Whether the server offers a `proxy-dispatch` tool.
+    pub fn offers_dispatch_tool(&self) -> bool {
+        self.dispatch_tool().is_some()
+    }
+
+    /// Whether the typed methods go through the `proxy` tool.
+    pub fn is_proxied(&self) -> bool {
+        self.inner.settings.transparent && self.offers_proxy_tool()
+    }
+
+    /// The definition of the `proxy` tool, as the server lists it.
+    pub fn proxy_tool(&self) -> Option<&Tool> {
+        self.inner.tools.get()?.proxy.as_ref()
+    }
+
+    /// The definition of the `proxy-dispatch` tool, as the server lists it.
+    pub fn dispatch_tool(&self) -> Option<&Tool> {
+        self.inner.tools.get()?.dispatch.as_ref()
+    }
+
+    /// What the server said about itself when the conversation opened.
+    pub fn server_info(&self) -> Option<Arc<ServerPeerInfo>> {
+        self.inner.peer.peer_info()
+    }
+
+    /// The server's own methods.
+    pub fn native(&self) -> &Peer<RoleClient> {
+        &self.inner.peer
+    }
+
+    /// Whether the conversation has ended.
+    pub fn is_closed(&self) -> bool {
+        self.inner.peer.is_transport_closed()
+    }
+
+    /// Ends the conversation, also for the clones of this client, and waits until a server that was started for it has
+    /// ended.
+    pub async fn close(self) {
+        let service = self.inner.service.lock().await.take();
+        if let Some(service) = service {
+            let _ = service.cancel().await;
+        }
+    }
+
+    pub(crate) fn no_proxy_tool(&self) -> ClientError {
+        let name = match &self.inner.settings.proxy_tool_name {
+            Some(name) => format!("'{name}'"),
+            None => format!("'{}'", PROXY_TOOL_NAMES.join("', '")),
+        };
+        ClientError::NoProxyTool { name }
+    }
+}
+
+impl fmt::Debug for ProxyClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProxyClient")
+            .field(
+                "server",
+                &self.server_info().and_then(|info| info.server_info.clone()),
+            )
+            .field("proxy_tool", &self.proxy_tool().map(|tool| &tool.name))
+            .field(
+                "dispatch_tool",
+                &self.dispatch_tool().map(|tool| &tool.name),
+            )
+            .field("settings", &self.inner.settings)
+            .finish()
+    }
+}

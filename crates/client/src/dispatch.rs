@@ -1,0 +1,276 @@
+//! The `proxy-dispatch` tool: search, and results that the server keeps in files.
+
+use mcp_proxy_tool::CapabilityType;
+use rmcp::model::{CallToolResult, JsonObject};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::call_options::CallOptions;
+use crate::client::ProxyClient;
+use crate::error::ClientError;
+
+/// What to search for, besides the words.
+///
+/// ```
+/// use mcp_proxy_client::{CapabilityType, SearchOptions};
+///
+/// let options = SearchOptions::new().limit(5).kind(CapabilityType::Prompt);
+/// # let _ = options;
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SearchOptions {
+    /// The most matches to return.
+    pub limit: Option<u32>,
+    /// What is searched: tools, if nothing else is said.
+    pub kind: Option<CapabilityType>,
+    /// Only this server, by its name or alias.
+    pub connection: Option<String>,
+    /// Whether each match has its whole input schema.
+    pub include_input_schema: bool,
+}
+
+/// The matches of a search, the best first.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SearchResults {
+    /// How many there are.
+    pub total_matches: u64,
+    /// Those that were returned.
+    pub results: Vec<SearchMatch>,
+    /// Servers that have not said what they offer, as the server describes them.
+    #[serde(default)]
+    pub missing: Vec<Value>,
+}
+
+/// Something that a search found.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct SearchMatch {
+    /// The server's alias.
+    pub alias: String,
+    /// Its name on that server.
+    pub name: String,
+    /// The name to call it by, if several servers have one of the same name.
+    #[serde(default)]
+    pub public: Option<String>,
+    /// What it does.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// How it is called: `add(a: number, b?: number)`.
+    #[serde(default)]
+    pub signature: Option<String>,
+    /// Everything else that the server says about it.
+    #[serde(flatten)]
+    pub other: JsonObject,
+}
+
+/// Which part of a kept result to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ResultPart {
+    /// Only how large it is.
+    Stat,
+    /// The beginning, up to this many bytes; the server's default if it is not given.
+    Read {
+        /// The most bytes.
+        max_bytes: Option<u64>,
+    },
+    /// The first lines.
+    Head {
+        /// How many.
+        lines: u64,
+    },
+    /// The last lines.
+    Tail {
+        /// How many.
+        lines: u64,
+    },
+    /// Lines from one to another, counted from 1.
+    Slice {
+        /// The first.
+        from_line: u64,
+        /// The last.
+        to_line: u64,
+    },
+    /// The lines that match a regular expression.
+    Grep {
+        /// The expression.
+        pattern: String,
+        /// How many lines before and after each match.
+        context: u64,
+    },
+    /// The output of a jq filter.
+    Jq {
+        /// The filter.
+        filter: String,
+    },
+}
+
+/// A part of a kept result.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ResultText {
+    /// The text.
+    pub text: String,
+    /// What the server says about it, such as `byteSize` and `totalLines`.
+    pub facts: JsonObject,
+}
+
+impl SearchOptions {
+    /// Tools of all servers, as many as the server returns by default.
+    pub fn new() -> SearchOptions {
+        SearchOptions::default()
+    }
+
+    /// Returns at most this many matches.
+    pub fn limit(mut self, limit: u32) -> SearchOptions {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Searches things of this type.
+    pub fn kind(mut self, kind: CapabilityType) -> SearchOptions {
+        self.kind = Some(kind);
+        self
+    }
+
+    /// Searches only this server.
+    pub fn connection(mut self, connection: impl Into<String>) -> SearchOptions {
+        self.connection = Some(connection.into());
+        self
+    }
+
+    /// Returns each match with its input schema.
+    pub fn include_input_schema(mut self) -> SearchOptions {
+        self.include_input_schema = true;
+        self
+    }
+}
+
+impl ProxyClient {
+    /// Searches for tools, resources or prompts by what they do.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// use mcp_proxy_client::SearchOptions;
+    ///
+    /// for found in client.search("read a file", SearchOptions::new().limit(3)).await?.results {
+    ///     println!("{} {}", found.name, found.signature.unwrap_or_default());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn search(
+        &self,
+        query: &str,
+        options: SearchOptions,
+    ) -> Result<SearchResults, ClientError> {
+        let mut arguments = object(json!({"action": "search", "query": query}));
+        if let Some(limit) = options.limit {
+            arguments.insert("limit".to_owned(), limit.into());
+        }
+        if let Some(kind) = options.kind {
+            arguments.insert("type".to_owned(), kind.as_str().into());
+        }
+        if let Some(connection) = options.connection {
+            arguments.insert("connection".to_owned(), connection.into());
+        }
+        if options.include_input_schema {
+            arguments.insert("includeInputSchema".to_owned(), true.into());
+        }
+        let result = self.dispatch(arguments, CallOptions::default()).await?;
+        let text = text_of(result)?.text;
+        serde_json::from_str(&text).map_err(|error| ClientError::decode("the matches", error))
+    }
+
+    /// Reads a part of a result that the server keeps in a file.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// use mcp_proxy_client::ResultPart;
+    ///
+    /// let part = ResultPart::Jq { filter: ".orders | length".to_owned() };
+    /// println!("{}", client.read_result("spill:754gg28xfyk10dc31e4tvhjxv3.json", part).await?.text);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn read_result(
+        &self,
+        result_file: &str,
+        part: ResultPart,
+    ) -> Result<ResultText, ClientError> {
+        let mut arguments = object(match part {
+            ResultPart::Stat => json!({"op": "stat"}),
+            ResultPart::Read { max_bytes: None } => json!({"op": "read"}),
+            ResultPart::Read { max_bytes } => json!({"op": "read", "maxBytes": max_bytes}),
+            ResultPart::Head { lines } => json!({"op": "head", "lines": lines}),
+            ResultPart::Tail { lines } => json!({"op": "tail", "lines": lines}),
+            ResultPart::Slice { from_line, to_line } => {
+                json!({"op": "slice", "fromLine": from_line, "toLine": to_line})
+            }
+            ResultPart::Grep { pattern, context } => {
+                json!({"op": "grep", "pattern": pattern, "context": context})
+            }
+            ResultPart::Jq { filter } => json!({"op": "jq", "filter": filter}),
+        });
+        arguments.insert("action".to_owned(), "readresult".into());
+        arguments.insert("resultFile".to_owned(), result_file.into());
+        text_of(self.dispatch(arguments, CallOptions::default()).await?)
+    }
+
+    /// Calls the `proxy-dispatch` tool with any arguments and returns its result as it is. An error of the tool itself
+    /// is [`ClientError::ToolFailed`] with its code.
+    pub async fn dispatch(
+        &self,
+        arguments: JsonObject,
+        options: CallOptions,
+    ) -> Result<CallToolResult, ClientError> {
+        let tool = self.dispatch_tool().ok_or(ClientError::NoDispatchTool)?;
+        let result = self
+            .call_native_tool(&tool.name, Some(arguments), &options)
+            .await?;
+        let code = result
+            .structured_content
+            .as_ref()
+            .filter(|_| result.is_error == Some(true))
+            .and_then(|facts| Some(facts.get("code")?.as_str()?.to_owned()));
+        let Some(code) = code else {
+            return Ok(result);
+        };
+        let error = ClientError::from_failed_result(result);
+        Err(match error {
+            ClientError::ToolFailed { text, result, .. } => ClientError::ToolFailed {
+                code: Some(code),
+                text,
+                result,
+            },
+            error => error,
+        })
+    }
+}
+
+fn text_of(result: CallToolResult) -> Result<ResultText, ClientError> {
+    if result.is_error == Some(true) {
+        return Err(ClientError::from_failed_result(result));
+    }
+    let text = result.content.first().and_then(|item| item.as_text());
+    let text = text.ok_or_else(|| ClientError::decode("the answer", "it has no text"))?;
+    let facts = match &result.structured_content {
+        Some(Value::Object(facts)) => facts.clone(),
+        _ => JsonObject::new(),
+    };
+    Ok(ResultText {
+        text: text.text.clone(),
+        facts,
+    })
+}
+
+fn object(value: Value) -> JsonObject {
+    match value {
+        Value::Object(object) => object,
+        _ => JsonObject::new(),
+    }
+}

@@ -1,0 +1,72 @@
+//! A client for MCP servers that offer a `proxy` tool, and that tool for servers written with rmcp.
+//!
+//! [`ProxyClient`] talks to a server at a URL, to one that it starts, or over any rmcp transport, in either era of the
+//! protocol. With [`ProxyClientBuilder::transparent`] its methods reach what is *behind* the server: they go through the
+//! `proxy` tool, follow pages to the end, and return the types of a native call. [`ProxyTool`] adds the `proxy` tool to
+//! any rmcp server.
+//!
+//! ```no_run
+//! use mcp_proxy_client::{CallOptions, ProxyClient};
+//!
+//! # async fn example() -> Result<(), mcp_proxy_client::ClientError> {
+//! let client = ProxyClient::builder()
+//!     .transparent(true)
+//!     .connect("http://localhost:8080/mcp")
+//!     .await?;
+//! for tool in client.list_tools().await? {
+//!     println!("{}", tool.name);
+//! }
+//! let arguments = serde_json::json!({"a": 5, "b": 3}).as_object().cloned();
+//! let sum = client.call_tool("calculator_add", arguments, CallOptions::new()).await?;
+//! println!("{:?}", sum.content);
+//! client.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The tool itself (its parameters, the form of its answers) is defined in `mcp-proxy-tool`, which this crate shares
+//! with the server side. What a call needs is checked here before anything is sent.
+
+#![warn(unreachable_pub, missing_docs)]
+
+mod batch;
+mod builder;
+mod call_options;
+mod client;
+mod discovery;
+mod dispatch;
+mod error;
+mod native;
+mod operation;
+mod proxied;
+#[cfg(feature = "proxy-tool")]
+mod proxy_tool;
+mod requests;
+mod response_info;
+mod server_requests;
+mod target;
+mod transform;
+mod transport;
+
+pub use batch::BatchOperation;
+pub use builder::ProxyClientBuilder;
+pub use call_options::{CallOptions, Progress, ProgressHandler};
+pub use client::ProxyClient;
+pub use dispatch::{ResultPart, ResultText, SearchMatch, SearchOptions, SearchResults};
+pub use error::ClientError;
+pub use mcp_proxy_tool::{CapabilityType, ProxyAction, ProxyToolError, ProxyToolOptions};
+pub use operation::validate_operation;
+pub use proxied::ListedResource;
+#[cfg(all(feature = "proxy-tool", feature = "http"))]
+pub use proxy_tool::write_annotations;
+#[cfg(feature = "proxy-tool")]
+pub use proxy_tool::{ProxyTool, ProxyToolHandler};
+pub use response_info::ProxyResponseInfo;
+pub use target::{ClientTarget, ServerStderr};
+pub use transform::{
+    EmbeddedData, decode_embedded_resource, extract_embedded_data, tool_result_as_prompt_result,
+    tool_result_as_resource_result,
+};
+
+/// The SDK whose types are part of this crate's interface.
+pub use rmcp;

@@ -1,0 +1,266 @@
+//! The typed methods: through the proxy tool if the client is transparent, and the server's own otherwise.
+
+mod pages;
+
+use mcp_proxy_tool::{CapabilityType, ProxyAction};
+use rmcp::model::{
+    CallToolResult, GetPromptResult, JsonObject, Prompt, ReadResourceResult, Resource,
+    ResourceTemplate, Tool,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call_options::CallOptions;
+use crate::client::ProxyClient;
+use crate::error::ClientError;
+use crate::response_info::ProxyResponseInfo;
+use crate::transform::{
+    extract_embedded_data, single_resource, tool_result_as_prompt_result,
+    tool_result_as_resource_result,
+};
+
+/// A resource, or a template for the URIs of resources. The proxy tool lists both together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum ListedResource {
+    /// A resource.
+    Resource(Resource),
+    /// A template.
+    Template(ResourceTemplate),
+}
+
+impl ListedResource {
+    /// The URI, or the template of URIs.
+    pub fn uri(&self) -> &str {
+        match self {
+            ListedResource::Resource(resource) => &resource.uri,
+            ListedResource::Template(template) => &template.uri_template,
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            ListedResource::Resource(resource) => &resource.name,
+            ListedResource::Template(template) => &template.name,
+        }
+    }
+}
+
+impl ProxyClient {
+    /// All tools.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// for tool in client.list_tools().await? {
+    ///     println!("{}", tool.name);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn list_tools(&self) -> Result<Vec<Tool>, ClientError> {
+        if self.is_proxied() {
+            return self.all_pages(CapabilityType::Tool).await;
+        }
+        self.native_tools().await
+    }
+
+    /// All resources, and after them all templates.
+    pub async fn list_resources_and_templates(&self) -> Result<Vec<ListedResource>, ClientError> {
+        if self.is_proxied() {
+            return self.all_pages(CapabilityType::Resource).await;
+        }
+        let resources = self.native_resources().await?;
+        let templates = self.native_resource_templates().await?;
+        let resources = resources.into_iter().map(ListedResource::Resource);
+        Ok(resources
+            .chain(templates.into_iter().map(ListedResource::Template))
+            .collect())
+    }
+
+    /// All resources.
+    pub async fn list_resources(&self) -> Result<Vec<Resource>, ClientError> {
+        if !self.is_proxied() {
+            return self.native_resources().await;
+        }
+        let all = self.list_resources_and_templates().await?.into_iter();
+        Ok(all
+            .filter_map(|listed| match listed {
+                ListedResource::Resource(resource) => Some(resource),
+                ListedResource::Template(_) => None,
+            })
+            .collect())
+    }
+
+    /// All resource templates.
+    pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplate>, ClientError> {
+        if !self.is_proxied() {
+            return self.native_resource_templates().await;
+        }
+        let all = self.list_resources_and_templates().await?.into_iter();
+        Ok(all
+            .filter_map(|listed| match listed {
+                ListedResource::Template(template) => Some(template),
+                ListedResource::Resource(_) => None,
+            })
+            .collect())
+    }
+
+    /// All prompts.
+    pub async fn list_prompts(&self) -> Result<Vec<Prompt>, ClientError> {
+        if self.is_proxied() {
+            return self.all_pages(CapabilityType::Prompt).await;
+        }
+        self.native_prompts().await
+    }
+
+    /// Calls a tool. A tool that fails by itself has a result with `isError`, as in a native call.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// use mcp_proxy_client::CallOptions;
+    ///
+    /// let arguments = serde_json::json!({"a": 5, "b": 3}).as_object().cloned();
+    /// let options = CallOptions::new().progress(|progress| println!("{}", progress.progress));
+    /// let result = client.call_tool("calculator_add", arguments, options).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn call_tool(
+        &self,
+        name: &str,
+        arguments: Option<JsonObject>,
+        options: CallOptions,
+    ) -> Result<CallToolResult, ClientError> {
+        if !self.is_proxied() {
+            return self.call_native_tool(name, arguments, &options).await;
+        }
+        let result = self
+            .proxy(
+                CapabilityType::Tool,
+                ProxyAction::Call,
+                Some(name),
+                arguments,
+                options,
+            )
+            .await?;
+        // Only an error of the proxy tool itself has a code.
+        let whole = result
+            .meta
+            .as_ref()
+            .map(|meta| Value::Object(meta.0.clone()));
+        let info = whole
+            .and_then(|meta| ProxyResponseInfo::from_json(&serde_json::json!({"_meta": meta})));
+        match info.and_then(|info| info.error) {
+            Some(_) => Err(ClientError::from_failed_result(result)),
+            None => Ok(result),
+        }
+    }
+
+    /// Reads a resource.
+    pub async fn read_resource(&self, uri: &str) -> Result<ReadResourceResult, ClientError> {
+        if !self.is_proxied() {
+            return self.native_resource(uri).await;
+        }
+        let result = self.proxy_call(CapabilityType::Resource, uri, None).await?;
+        tool_result_as_resource_result(&result)
+    }
+
+    /// Gets a prompt.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: Option<JsonObject>,
+    ) -> Result<GetPromptResult, ClientError> {
+        if !self.is_proxied() {
+            return self.native_prompt(name, arguments).await;
+        }
+        let result = self
+            .proxy_call(CapabilityType::Prompt, name, arguments)
+            .await?;
+        tool_result_as_prompt_result(&result)
+    }
+
+    /// The definition of one tool, resource, template or prompt, as JSON, so that nothing of it is lost.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// use mcp_proxy_client::CapabilityType;
+    ///
+    /// let definition = client.info(CapabilityType::Tool, "calculator_add").await?;
+    /// println!("{}", definition["inputSchema"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn info(&self, kind: CapabilityType, path: &str) -> Result<Value, ClientError> {
+        if !self.is_proxied() {
+            return self.native_info(kind, path).await;
+        }
+        let result = self
+            .proxy(
+                kind,
+                ProxyAction::Info,
+                Some(path),
+                None,
+                CallOptions::default(),
+            )
+            .await?;
+        if result.is_error == Some(true) {
+            return Err(ClientError::from_failed_result(result));
+        }
+        let resource = single_resource(&result, "the definition")?;
+        Ok(extract_embedded_data(resource)?.json)
+    }
+
+    async fn native_info(&self, kind: CapabilityType, path: &str) -> Result<Value, ClientError> {
+        let items: Vec<Value> = match kind {
+            CapabilityType::Tool => to_json(self.native_tools().await?)?,
+            CapabilityType::Prompt => to_json(self.native_prompts().await?)?,
+            CapabilityType::Resource => to_json(self.list_resources_and_templates().await?)?,
+        };
+        let is_it = |item: &Value| {
+            ["uri", "uriTemplate", "name"]
+                .iter()
+                .any(|member| item.get(*member).is_some_and(|value| value == path))
+        };
+        let found = items.into_iter().find(is_it);
+        found.ok_or_else(|| {
+            ClientError::InvalidArguments(mcp_proxy_tool::ProxyToolError::NotFound {
+                kind,
+                path: path.to_owned(),
+                near: Vec::new(),
+            })
+        })
+    }
+
+    /// Reads a resource or gets a prompt.
+    async fn proxy_call(
+        &self,
+        kind: CapabilityType,
+        path: &str,
+        arguments: Option<JsonObject>,
+    ) -> Result<CallToolResult, ClientError> {
+        let result = self
+            .proxy(
+                kind,
+                ProxyAction::Call,
+                Some(path),
+                arguments,
+                CallOptions::default(),
+            )
+            .await?;
+        match result.is_error {
+            Some(true) => Err(ClientError::from_failed_result(result)),
+            _ => Ok(result),
+        }
+    }
+}
+
+fn to_json<T: Serialize>(items: Vec<T>) -> Result<Vec<Value>, ClientError> {
+    items
+        .iter()
+        .map(serde_json::to_value)
+        .collect::<Result<_, _>>()
+        .map_err(|error| ClientError::decode("the definition", error))
+}

@@ -1,0 +1,145 @@
+//! From the results of the proxy tool to those of the methods that it stands for.
+
+use mcp_proxy_tool::META_KEY;
+use rmcp::model::{
+    CallToolResult, EmbeddedResource, GetPromptResult, MetaObject, ReadResourceResult,
+    ResourceContents,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::error::ClientError;
+use crate::response_info::ProxyResponseInfo;
+
+/// The data in an embedded resource of the proxy tool.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct EmbeddedData {
+    /// What it is: `Tool`, `Prompt`, `GetPromptResult` …, if the server says so.
+    pub data_type: Option<String>,
+    /// Whether it is an array of that.
+    pub many: bool,
+    /// The data.
+    pub json: Value,
+}
+
+/// The data that an embedded resource holds as JSON text.
+///
+/// ```
+/// use mcp_proxy_client::extract_embedded_data;
+/// use mcp_proxy_client::rmcp::model::EmbeddedResource;
+/// use serde_json::json;
+///
+/// let resource: EmbeddedResource = serde_json::from_value(json!({
+///     "resource": {"uri": "proxy:list/tool", "mimeType": "application/json", "text": "[]"},
+///     "_meta": {"mcp-proxy/proxy": {"dataType": "Tool", "isArray": true}},
+/// })).unwrap();
+/// let data = extract_embedded_data(&resource)?;
+/// assert_eq!((data.data_type.as_deref(), data.many), (Some("Tool"), true));
+/// # Ok::<(), mcp_proxy_client::ClientError>(())
+/// ```
+pub fn extract_embedded_data(resource: &EmbeddedResource) -> Result<EmbeddedData, ClientError> {
+    let ResourceContents::TextResourceContents { uri, text, .. } = &resource.resource else {
+        return Err(ClientError::decode(
+            "the answer",
+            "its resource is not text",
+        ));
+    };
+    let json: Value =
+        serde_json::from_str(text).map_err(|error| ClientError::decode(uri.as_str(), error))?;
+    let info = info_of(resource.meta.as_ref()).unwrap_or_default();
+    Ok(EmbeddedData {
+        data_type: info.data_type,
+        many: info.many.unwrap_or(json.is_array()),
+        json,
+    })
+}
+
+/// The data of an embedded resource as a type: one, or a `Vec` of it.
+///
+/// ```
+/// use mcp_proxy_client::decode_embedded_resource;
+/// use mcp_proxy_client::rmcp::model::{EmbeddedResource, Prompt};
+/// use serde_json::json;
+///
+/// let resource: EmbeddedResource = serde_json::from_value(json!({
+///     "resource": {"uri": "proxy:list/prompt", "mimeType": "application/json",
+///         "text": "[{\"name\":\"haiku\",\"arguments\":null}]"},
+/// })).unwrap();
+/// let prompts: Vec<Prompt> = decode_embedded_resource(&resource)?;
+/// assert_eq!(prompts[0].name, "haiku");
+/// # Ok::<(), mcp_proxy_client::ClientError>(())
+/// ```
+pub fn decode_embedded_resource<T: DeserializeOwned>(
+    resource: &EmbeddedResource,
+) -> Result<T, ClientError> {
+    let data = extract_embedded_data(resource)?;
+    let json = match data.json {
+        Value::Array(items) => items.into_iter().map(as_on_the_wire).collect(),
+        one => as_on_the_wire(one),
+    };
+    let what = data.data_type.unwrap_or_else(|| "the answer".to_owned());
+    serde_json::from_value(json).map_err(|error| ClientError::decode(what, error))
+}
+
+/// The prompt in the result of `call` with the type `prompt`.
+pub fn tool_result_as_prompt_result(
+    result: &CallToolResult,
+) -> Result<GetPromptResult, ClientError> {
+    decode_embedded_resource(single_resource(result, "the prompt")?)
+}
+
+/// The contents in the result of `call` with the type `resource`.
+///
+/// JSON text that had another MIME type gets it back. Its white space is that of the proxy tool.
+pub fn tool_result_as_resource_result(
+    result: &CallToolResult,
+) -> Result<ReadResourceResult, ClientError> {
+    let contents: Option<Vec<ResourceContents>> = result
+        .content
+        .iter()
+        .map(|item| Some(restore_mime_type(item.as_resource()?.resource.clone())))
+        .collect();
+    let contents = contents
+        .ok_or_else(|| ClientError::decode("the resource", "not all of the result is resources"))?;
+    Ok(ReadResourceResult::new(contents))
+}
+
+/// The one embedded resource that a result consists of.
+pub(crate) fn single_resource<'a>(
+    result: &'a CallToolResult,
+    what: &str,
+) -> Result<&'a EmbeddedResource, ClientError> {
+    match result.content.as_slice() {
+        [item] => item.as_resource(),
+        _ => None,
+    }
+    .ok_or_else(|| ClientError::decode(what, "the result is not one embedded resource"))
+}
+
+fn restore_mime_type(mut contents: ResourceContents) -> ResourceContents {
+    if let ResourceContents::TextResourceContents {
+        mime_type, meta, ..
+    } = &mut contents
+        && let Some(original) = info_of(meta.as_ref()).and_then(|info| info.content_type)
+    {
+        *mime_type = Some(original);
+    }
+    contents
+}
+
+fn info_of(meta: Option<&MetaObject>) -> Option<ProxyResponseInfo> {
+    let facts = meta?.get(META_KEY)?.as_object()?;
+    Some(ProxyResponseInfo::from_annotations(facts))
+}
+
+/// Magg writes `_meta` by its name in Python.
+fn as_on_the_wire(mut json: Value) -> Value {
+    if let Some(object) = json.as_object_mut()
+        && !object.contains_key("_meta")
+        && let Some(meta) = object.remove("meta")
+    {
+        object.insert("_meta".to_owned(), meta);
+    }
+    json
+}

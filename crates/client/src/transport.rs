@@ -1,0 +1,20 @@
+//! How messages travel: the standard streams of a server, HTTP, and what every transport is wrapped in.
+
+mod child;
+#[cfg(feature = "http")]
+mod http;
+mod kept_facts;
+mod lines;
+mod observed;
+
+pub(crate) use child::ChildTransport;
+#[cfg(feature = "http")]
+pub(crate) use http::http_transport;
+pub(crate) use kept_facts::keep_facts_in_result;
+pub(crate) use observed::{NotificationHandler, ObservedTransport, ProgressWatch};
+
+/// The largest message that is accepted.
+const MAX_MESSAGE: usize = 256 << 20;
+
+/// How long the writing of one message may take.
+const WRITE_DEADLINE: std::time::Duration = std::time::Duration::from_secs(60);

@@ -1,0 +1,106 @@
+//! A server that is started for one client and ends with it.
+
+use std::io;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use super::lines::LineTransport;
+use crate::target::{ClientTarget, ServerStderr};
+
+/// How long a server may take to end by itself after its input has ended.
+const TIME_TO_END: Duration = Duration::from_secs(3);
+
+/// The standard streams of a process of ours.
+pub(crate) struct ChildTransport {
+    child: Child,
+    lines: LineTransport<ChildStdout, ChildStdin>,
+}
+
+impl ChildTransport {
+    /// Starts the command. A URL is not a command.
+    pub(crate) fn start(target: &ClientTarget) -> io::Result<ChildTransport> {
+        let ClientTarget::Command {
+            program,
+            args,
+            env,
+            current_dir,
+            stderr,
+        } = target
+        else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .envs(env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(match stderr {
+                ServerStderr::Inherit => Stdio::inherit(),
+                ServerStderr::Discard => Stdio::null(),
+            })
+            .kill_on_drop(true);
+        // A group of its own, so that what the server starts can be ended with it.
+        #[cfg(unix)]
+        command.process_group(0);
+        if let Some(folder) = current_dir {
+            command.current_dir(folder);
+        }
+        let mut child = command.spawn()?;
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        let lines = LineTransport::new(stdout, stdin);
+        Ok(ChildTransport { child, lines })
+    }
+
+    /// Ends the process and everything that it started. Nothing happens if it was waited for already.
+    fn kill(&mut self) {
+        #[cfg(unix)]
+        if let Some(id) = self.child.id()
+            && let Ok(id) = i32::try_from(id)
+            && let Some(group) = rustix::process::Pid::from_raw(id)
+        {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+        let _ = self.child.start_kill();
+    }
+}
+
+impl Transport<RoleClient> for ChildTransport {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        self.lines.send(message)
+    }
+
+    fn receive(&mut self) -> impl Future<Output = Option<RxJsonRpcMessage<RoleClient>>> + Send {
+        self.lines.receive()
+    }
+
+    async fn close(&mut self) -> Result<(), io::Error> {
+        self.lines.close().await?;
+        if tokio::time::timeout(TIME_TO_END, self.child.wait())
+            .await
+            .is_err()
+        {
+            self.kill();
+            self.child.wait().await?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for ChildTransport {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
