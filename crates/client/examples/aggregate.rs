@@ -78,7 +78,10 @@ fn to_protocol(error: ClientError) -> ErrorData {
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut servers = Vec::new();
     for (target, prefix) in std::env::args().skip(1).zip(["first", "second"]) {
-        servers.push((prefix.to_owned(), ProxyClient::connect(target).await?));
+        let client = ProxyClient::builder()
+            .transparent(true)
+            .fall_back_to_native(true);
+        servers.push((prefix.to_owned(), client.connect(target).await?));
     }
     if servers.len() < 2 {
         return Err("usage: aggregate TARGET TARGET".into());

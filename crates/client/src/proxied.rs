@@ -16,7 +16,7 @@ use crate::error::ClientError;
 use crate::response_info::ProxyResponseInfo;
 use crate::transform::{
     extract_embedded_data, single_resource, tool_result_as_prompt_result,
-    tool_result_as_resource_result,
+    tool_result_as_resource_result, without_empty_annotations,
 };
 
 /// A resource, or a template for the URIs of resources. The proxy tool lists both together.
@@ -145,16 +145,10 @@ impl ProxyClient {
                 options,
             )
             .await?;
-        // Only an error of the proxy tool itself has a code.
-        let whole = result
-            .meta
-            .as_ref()
-            .map(|meta| Value::Object(meta.0.clone()));
-        let info = whole
-            .and_then(|meta| ProxyResponseInfo::from_json(&serde_json::json!({"_meta": meta})));
+        let info = ProxyResponseInfo::of_whole(&result);
         match info.and_then(|info| info.error) {
             Some(_) => Err(ClientError::from_failed_result(result)),
-            None => Ok(result),
+            None => Ok(without_empty_annotations(result)),
         }
     }
 

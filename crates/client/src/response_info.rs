@@ -110,8 +110,13 @@ impl ProxyResponseInfo {
 
     /// Of a result: what it says as a whole, as errors do, or what its first item says.
     pub fn of_result(result: &CallToolResult) -> Option<ProxyResponseInfo> {
-        let whole = result.meta.as_ref().and_then(facts);
-        whole.or_else(|| ProxyResponseInfo::of_content(result.content.first()?))
+        ProxyResponseInfo::of_whole(result)
+            .or_else(|| ProxyResponseInfo::of_content(result.content.first()?))
+    }
+
+    /// What a result says as a whole. Only an error of the proxy tool itself says anything.
+    pub(crate) fn of_whole(result: &CallToolResult) -> Option<ProxyResponseInfo> {
+        facts(result.meta.as_ref()?)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use mcp_proxy_tool::META_KEY;
 use rmcp::model::{
-    CallToolResult, EmbeddedResource, GetPromptResult, MetaObject, ReadResourceResult,
-    ResourceContents,
+    Annotations, CallToolResult, ContentBlock, EmbeddedResource, GetPromptResult, MetaObject,
+    ReadResourceResult, ResourceContents,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -115,6 +115,22 @@ pub(crate) fn single_resource<'a>(
         _ => None,
     }
     .ok_or_else(|| ClientError::decode(what, "the result is not one embedded resource"))
+}
+
+/// The result without annotations of which rmcp has left nothing: those of the proxy tool.
+pub(crate) fn without_empty_annotations(mut result: CallToolResult) -> CallToolResult {
+    for item in &mut result.content {
+        let annotations = match item {
+            ContentBlock::Text(text) => &mut text.annotations,
+            ContentBlock::Image(image) => &mut image.annotations,
+            ContentBlock::Audio(audio) => &mut audio.annotations,
+            ContentBlock::Resource(resource) => &mut resource.annotations,
+            ContentBlock::ResourceLink(link) => &mut link.annotations,
+            _ => continue,
+        };
+        annotations.take_if(|annotations| *annotations == Annotations::default());
+    }
+    result
 }
 
 fn restore_mime_type(mut contents: ResourceContents) -> ResourceContents {

@@ -24,6 +24,7 @@ async fn a_tool_answers_as_in_a_native_call() {
             .await
             .unwrap();
         assert_eq!(text(&result.content), "8");
+        assert_eq!(result.content[0].as_text().unwrap().annotations, None);
         assert_eq!(result.structured_content, Some(json!({"sum": 8.0})));
         let result = client
             .call_tool("mixed", None, CallOptions::new())
