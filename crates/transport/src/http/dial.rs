@@ -442,7 +442,8 @@ mod tests {
         assert!(size_of_val(&post) <= 4096, "{}", size_of_val(&post));
         let (message, own) = posted();
         let mut writer = HttpWriter::new(Arc::clone(&link));
-        let put = writer.put(message, own);
+        let opened = link.state.opened().unwrap();
+        let put = writer.put(message, own, opened);
         assert!(size_of_val(&put) <= 1024, "{}", size_of_val(&put));
     }
 }
