@@ -8,6 +8,7 @@
 
 mod bridging;
 mod bytes;
+mod client;
 mod completions;
 mod control;
 mod cors;
