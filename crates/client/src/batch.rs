@@ -92,8 +92,7 @@ impl ProxyClient {
         options: CallOptions,
     ) -> Result<Vec<CallToolResult>, ClientError> {
         let count = operations.len();
-        let tool = self.inner.proxy_tool.as_ref();
-        let tool = tool.ok_or_else(|| self.inner.no_proxy_tool())?;
+        let tool = self.proxy_tool().ok_or_else(|| self.no_proxy_tool())?;
         let operations: Vec<JsonObject> = operations
             .into_iter()
             .map(|operation| operation.arguments)

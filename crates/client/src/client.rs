@@ -1,13 +1,13 @@
 //! The client: its connection, and the raw way to the tools.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use mcp_proxy_tool::{CapabilityType, ProxyAction};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, JsonObject,
-    ServerPeerInfo, ServerResult, Tool,
+    LoggingLevel, ServerPeerInfo, ServerResult, Tool,
 };
 use rmcp::service::RunningService;
 use rmcp::{Peer, RoleClient};
@@ -36,15 +36,18 @@ pub struct ProxyClient {
 pub(crate) struct ClientInner {
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) server_requests: Arc<ServerRequests>,
-    pub(crate) timeout: Duration,
-    /// The typed methods go through the proxy tool.
-    pub(crate) is_proxied: bool,
-    /// The definition of the proxy tool, and of the dispatch tool.
-    pub(crate) proxy_tool: Option<Tool>,
-    pub(crate) dispatch_tool: Option<Tool>,
-    settings: ClientSettings,
+    pub(crate) settings: ClientSettings,
+    /// Set before anybody else has the client.
+    tools: OnceLock<FoundTools>,
     /// `None` after `close`.
     service: Mutex<Option<RunningService<RoleClient, Arc<ServerRequests>>>>,
+}
+
+/// The tools that are called for others, as the server lists them.
+#[derive(Debug, Default)]
+struct FoundTools {
+    proxy: Option<Tool>,
+    dispatch: Option<Tool>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -54,6 +57,7 @@ pub(crate) struct ClientSettings {
     pub(crate) proxy_tool_name: Option<String>,
     pub(crate) dispatch_tool_name: Option<String>,
     pub(crate) timeout: Duration,
+    pub(crate) log_level: Option<LoggingLevel>,
 }
 
 impl ProxyClient {
@@ -83,35 +87,33 @@ impl ProxyClient {
         server_requests: Arc<ServerRequests>,
         settings: ClientSettings,
     ) -> Result<ProxyClient, ClientError> {
-        let mut inner = ClientInner {
-            peer: service.peer().clone(),
-            server_requests,
-            timeout: settings.timeout,
-            is_proxied: false,
-            proxy_tool: None,
-            dispatch_tool: None,
-            settings,
-            service: Mutex::new(Some(service)),
-        };
         let client = ProxyClient {
-            inner: Arc::new(inner),
+            inner: Arc::new(ClientInner {
+                peer: service.peer().clone(),
+                server_requests,
+                settings,
+                tools: OnceLock::new(),
+                service: Mutex::new(Some(service)),
+            }),
         };
-        let tools = client.native_tools().await?;
-        inner = match Arc::try_unwrap(client.inner) {
-            Ok(inner) => inner,
-            Err(_) => return Err(ClientError::Closed { reason: None }),
+        let settings = &client.inner.settings;
+        let needs_tool = settings.transparent && !settings.fall_back_to_native;
+        let tools = match client.native_tools().await {
+            Ok(tools) => tools,
+            // Whether it has the tool matters only to those who need it.
+            Err(ClientError::Protocol { .. } | ClientError::Decode { .. }) if !needs_tool => {
+                Vec::new()
+            }
+            Err(error) => return Err(error),
         };
-        let settings = &inner.settings;
-        inner.proxy_tool = find_proxy_tool(&tools, settings.proxy_tool_name.as_deref()).cloned();
-        inner.dispatch_tool =
-            find_dispatch_tool(&tools, settings.dispatch_tool_name.as_deref()).cloned();
-        inner.is_proxied = settings.transparent && inner.proxy_tool.is_some();
-        if settings.transparent && !inner.is_proxied && !settings.fall_back_to_native {
-            return Err(inner.no_proxy_tool());
+        let found = client.inner.tools.get_or_init(|| FoundTools {
+            proxy: find_proxy_tool(&tools, settings.proxy_tool_name.as_deref()).cloned(),
+            dispatch: find_dispatch_tool(&tools, settings.dispatch_tool_name.as_deref()).cloned(),
+        });
+        if needs_tool && found.proxy.is_none() {
+            return Err(client.no_proxy_tool());
         }
-        Ok(ProxyClient {
-            inner: Arc::new(inner),
-        })
+        Ok(client)
     }
 
     /// Calls the `proxy` tool and returns its result as it is, also one with `isError`.
@@ -149,8 +151,8 @@ impl ProxyClient {
         options: CallOptions,
     ) -> Result<CallToolResult, ClientError> {
         validate_operation(&arguments)?;
-        let tool = self.inner.proxy_tool.as_ref();
-        let name = &tool.ok_or_else(|| self.inner.no_proxy_tool())?.name;
+        let tool = self.proxy_tool();
+        let name = &tool.ok_or_else(|| self.no_proxy_tool())?.name;
         self.call_native_tool(name, Some(arguments), &options).await
     }
 
@@ -183,22 +185,27 @@ impl ProxyClient {
 
     /// Whether the server offers a `proxy` tool.
     pub fn offers_proxy_tool(&self) -> bool {
-        self.inner.proxy_tool.is_some()
+        self.proxy_tool().is_some()
     }
 
     /// Whether the server offers a `proxy-dispatch` tool.
     pub fn offers_dispatch_tool(&self) -> bool {
-        self.inner.dispatch_tool.is_some()
+        self.dispatch_tool().is_some()
     }
 
     /// Whether the typed methods go through the `proxy` tool.
     pub fn is_proxied(&self) -> bool {
-        self.inner.is_proxied
+        self.inner.settings.transparent && self.offers_proxy_tool()
     }
 
     /// The definition of the `proxy` tool, as the server lists it.
     pub fn proxy_tool(&self) -> Option<&Tool> {
-        self.inner.proxy_tool.as_ref()
+        self.inner.tools.get()?.proxy.as_ref()
+    }
+
+    /// The definition of the `proxy-dispatch` tool, as the server lists it.
+    pub fn dispatch_tool(&self) -> Option<&Tool> {
+        self.inner.tools.get()?.dispatch.as_ref()
     }
 
     /// What the server said about itself when the conversation opened.
@@ -224,11 +231,9 @@ impl ProxyClient {
             let _ = service.cancel().await;
         }
     }
-}
 
-impl ClientInner {
     pub(crate) fn no_proxy_tool(&self) -> ClientError {
-        let name = match &self.settings.proxy_tool_name {
+        let name = match &self.inner.settings.proxy_tool_name {
             Some(name) => format!("'{name}'"),
             None => format!("'{}'", PROXY_TOOL_NAMES.join("', '")),
         };
@@ -238,14 +243,16 @@ impl ClientInner {
 
 impl fmt::Debug for ProxyClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |tool: &Option<Tool>| tool.as_ref().map(|tool| tool.name.clone());
         f.debug_struct("ProxyClient")
             .field(
                 "server",
                 &self.server_info().and_then(|info| info.server_info.clone()),
             )
-            .field("proxy_tool", &name(&self.inner.proxy_tool))
-            .field("dispatch_tool", &name(&self.inner.dispatch_tool))
+            .field("proxy_tool", &self.proxy_tool().map(|tool| &tool.name))
+            .field(
+                "dispatch_tool",
+                &self.dispatch_tool().map(|tool| &tool.name),
+            )
             .field("settings", &self.inner.settings)
             .finish()
     }

@@ -228,11 +228,7 @@ impl ProxyClient {
         arguments: JsonObject,
         options: CallOptions,
     ) -> Result<CallToolResult, ClientError> {
-        let tool = self
-            .inner
-            .dispatch_tool
-            .as_ref()
-            .ok_or(ClientError::NoDispatchTool)?;
+        let tool = self.dispatch_tool().ok_or(ClientError::NoDispatchTool)?;
         let result = self
             .call_native_tool(&tool.name, Some(arguments), &options)
             .await?;

@@ -57,8 +57,10 @@ pub use error::ClientError;
 pub use mcp_proxy_tool::{CapabilityType, ProxyAction, ProxyToolError, ProxyToolOptions};
 pub use operation::validate_operation;
 pub use proxied::ListedResource;
+#[cfg(all(feature = "proxy-tool", feature = "http"))]
+pub use proxy_tool::write_annotations;
 #[cfg(feature = "proxy-tool")]
-pub use proxy_tool::ProxyTool;
+pub use proxy_tool::{ProxyTool, ProxyToolHandler};
 pub use response_info::ProxyResponseInfo;
 pub use target::{ClientTarget, ServerStderr};
 pub use transform::{

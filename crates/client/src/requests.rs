@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CancelledNotificationParam, ClientRequest, ClientResult, GetExtensions, InputRequest,
+    CancelledNotificationParam, ClientRequest, ClientResult, GetExtensions, GetMeta, InputRequest,
     InputRequiredResult, InputResponses, NumberOrString, RequestId, ServerRequest, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestContext};
@@ -63,12 +63,15 @@ impl ProxyClient {
         mut request: ClientRequest,
         options: &CallOptions,
     ) -> Result<ServerResult, ClientError> {
-        let timeout = options.timeout.unwrap_or(self.inner.timeout);
+        let timeout = options.timeout.unwrap_or(self.inner.settings.timeout);
         let arrived = Arc::new(Notify::new());
         request.extensions_mut().insert(ProgressWatch {
             handler: options.progress.clone(),
-            arrived: Arc::clone(&arrived),
+            arrived: Arc::downgrade(&arrived),
         });
+        if let Some(level) = self.inner.settings.log_level {
+            request.get_meta_mut().set_log_level(level);
+        }
         let peer = &self.inner.peer;
         let mut handle = peer
             .send_cancellable_request(request, PeerRequestOptions::no_options())
@@ -77,7 +80,7 @@ impl ProxyClient {
             peer,
             id: Some(handle.id.clone()),
         };
-        let mut deadline = Instant::now() + timeout;
+        let mut deadline = after(timeout);
         loop {
             tokio::select! {
                 biased;
@@ -85,13 +88,13 @@ impl ProxyClient {
                     cancel.id = None;
                     return answer.map_err(|_| ServiceError::TransportClosed)?.map_err(Into::into);
                 }
-                () = arrived.notified() => deadline = Instant::now() + timeout,
+                () = arrived.notified() => deadline = after(timeout),
                 () = tokio::time::sleep_until(deadline) => {
                     if !self.inner.server_requests.is_answering() {
                         return Err(ClientError::Timeout { after: timeout });
                     }
                     // A person takes the time that a person takes.
-                    deadline = Instant::now() + timeout;
+                    deadline = after(timeout);
                 }
             }
         }
@@ -141,6 +144,13 @@ impl ProxyClient {
             .map_err(ServiceError::McpError)?;
         serde_json::to_value(answer).map_err(|error| ClientError::decode("our answer", error))
     }
+}
+
+/// The end of `timeout`. One that is too long to add up never ends.
+fn after(timeout: Duration) -> Instant {
+    const YEARS: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+    let now = Instant::now();
+    now.checked_add(timeout).unwrap_or(now + YEARS)
 }
 
 impl Drop for CancelOnDrop<'_> {

@@ -8,10 +8,11 @@ mod resources;
 
 use std::cmp::Reverse;
 
+use mcp_proxy_tool::near_names;
+
 use crate::catalog::{
     CatalogEntry, CatalogServer, CatalogView, ItemKind, ListingState, ServerIndex,
 };
-use crate::names::near_names;
 
 /// What a name or URI stands for.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mcp_proxy_client::rmcp::model::ServerNotification;
+use mcp_proxy_client::rmcp::model::{LoggingLevel, ServerNotification};
 use mcp_proxy_client::{CapabilityType, ClientError, ProxyClient};
 use mcp_proxy_wire::terminal_text::sanitize;
 use serde_json::Value;
@@ -80,6 +80,10 @@ impl Conversation {
             .on_notification(move |notification| {
                 hear(&notification, &seen, &line, log.as_deref());
             });
+        let builder = match options.log {
+            Some(_) => builder.log_level(LoggingLevel::Info),
+            None => builder,
+        };
         let stream = tokio::io::split(server.stream);
         let client = match builder.connect_transport(stream).await {
             Ok(client) => client,

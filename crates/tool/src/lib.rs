@@ -17,6 +17,7 @@ mod facts;
 mod item_kind;
 pub mod json;
 pub mod json_text;
+mod near_names;
 mod parameter;
 mod server_results;
 mod suggestion;
@@ -34,6 +35,7 @@ pub use definition::definition;
 pub use error::{ProxyToolError, render_error};
 pub use facts::META_KEY;
 pub use item_kind::ItemKind;
+pub use near_names::near_names;
 pub use parameter::ProxyParameter;
 pub use server_results::{
     render_items, render_prompt_result, render_resource_result, render_tool_result,

@@ -4,7 +4,7 @@
 //! registration of its listener. Here messages are seen in order, and a request brings its listener along.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -24,8 +24,8 @@ pub(crate) type NotificationHandler = Arc<dyn Fn(ServerNotification) + Send + Sy
 #[derive(Clone)]
 pub(crate) struct ProgressWatch {
     pub(crate) handler: Option<ProgressHandler>,
-    /// Notified of each report.
-    pub(crate) arrived: Arc<Notify>,
+    /// Notified of each report. Gone when nobody waits for the answer any more.
+    pub(crate) arrived: Weak<Notify>,
 }
 
 /// A transport that tells requests of their progress.
@@ -54,6 +54,8 @@ impl<T> ObservedTransport<T> {
                 let watch = request.request.extensions().get::<ProgressWatch>();
                 let token = request.request.get_meta().get_progress_token();
                 if let (Some(watch), Some(token)) = (watch, token) {
+                    // A request that could not be sent has no answer that would remove it.
+                    open.retain(|_, (_, watch)| watch.arrived.strong_count() > 0);
                     open.insert(request.id.clone(), (token, watch.clone()));
                 }
             }
@@ -89,7 +91,9 @@ impl<T> ObservedTransport<T> {
                         .values()
                         .find_map(|(open, watch)| (open == token).then(|| watch.clone()));
                     if let Some(watch) = watch {
-                        watch.arrived.notify_one();
+                        if let Some(arrived) = watch.arrived.upgrade() {
+                            arrived.notify_one();
+                        }
                         if let Some(handler) = watch.handler {
                             handler(Progress {
                                 progress: progress.params.progress,

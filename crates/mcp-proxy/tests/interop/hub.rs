@@ -5,3 +5,4 @@ mod clients;
 mod conformance;
 mod dispatch;
 mod magg;
+mod magg_server;

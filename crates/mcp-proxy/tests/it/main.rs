@@ -9,6 +9,7 @@
 mod bridging;
 mod bytes;
 mod client;
+mod client_library;
 mod completions;
 mod control;
 mod cors;

@@ -1,0 +1,191 @@
+//! Calls through the tool.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mcp_proxy_client::rmcp::model::{
+    ContentBlock, ElicitResult, ElicitationAction, ResourceContents,
+};
+use mcp_proxy_client::{CallOptions, ClientError, ProxyClient, ProxyTool};
+use serde_json::json;
+
+use crate::plain_server::{BINARY, PlainServer, clients, connect, legacy, modern, object};
+
+fn text(content: &[ContentBlock]) -> &str {
+    &content[0].as_text().unwrap().text
+}
+
+#[tokio::test]
+async fn a_tool_answers_as_in_a_native_call() {
+    for client in clients().await {
+        let arguments = Some(object(json!({"a": 5, "b": 3})));
+        let result = client
+            .call_tool("add", arguments, CallOptions::new())
+            .await
+            .unwrap();
+        assert_eq!(text(&result.content), "8");
+        assert_eq!(result.structured_content, Some(json!({"sum": 8.0})));
+        let result = client
+            .call_tool("mixed", None, CallOptions::new())
+            .await
+            .unwrap();
+        assert_eq!(result.content[1].as_image().unwrap().data, BINARY);
+        assert!(result.content[2].as_resource().is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_fails_has_a_result_and_an_error_has_a_code() {
+    for client in clients().await {
+        let result = client
+            .call_tool("fail", None, CallOptions::new())
+            .await
+            .unwrap();
+        assert_eq!(result.is_error, Some(true));
+        assert_eq!(text(&result.content), "it failed");
+        let error = client
+            .call_tool("refuse", None, CallOptions::new())
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, ClientError::Protocol { code: -32_050, .. }),
+            "{error}"
+        );
+        let error = client
+            .call_tool("nope", None, CallOptions::new())
+            .await
+            .unwrap_err();
+        let ClientError::ToolFailed { code, .. } = error else {
+            panic!("{error}");
+        };
+        assert_eq!(code.as_deref(), Some("not-found"));
+    }
+}
+
+#[tokio::test]
+async fn resources_are_text_json_and_binary() {
+    for client in clients().await {
+        let plain = client.read_resource("note://0").await.unwrap();
+        assert_eq!(
+            plain.contents,
+            [ResourceContents::text("plain words", "note://0")]
+        );
+        let json = client.read_resource("note://1").await.unwrap();
+        let ResourceContents::TextResourceContents {
+            text, mime_type, ..
+        } = &json.contents[0]
+        else {
+            panic!("{json:?}");
+        };
+        assert_eq!(text, "{\"b\":1,\"a\":[2]}");
+        assert_eq!(mime_type.as_deref(), Some("text/plain"));
+        let binary = client.read_resource("note://2").await.unwrap();
+        assert!(
+            matches!(&binary.contents[0], ResourceContents::BlobResourceContents { blob, .. } if blob == BINARY)
+        );
+        let filled = client.read_resource("greeting://Ada").await.unwrap();
+        assert_eq!(
+            filled.contents[0],
+            ResourceContents::text("Hello Ada", "greeting://Ada")
+        );
+        let error = client.read_resource("greeting://{name}").await.unwrap_err();
+        assert!(
+            matches!(&error, ClientError::ToolFailed { code: Some(code), .. } if code == "unfilled-template"),
+            "{error}"
+        );
+        let error = client.read_resource("note://none").await.unwrap_err();
+        assert!(matches!(error, ClientError::Protocol { .. }), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn prompts_take_arguments() {
+    for client in clients().await {
+        let arguments = Some(object(json!({"topic": "rain"})));
+        let prompt = client.get_prompt("haiku", arguments).await.unwrap();
+        assert_eq!(prompt.description.as_deref(), Some("A poem"));
+        let ContentBlock::Text(message) = &prompt.messages[0].content else {
+            panic!("{prompt:?}");
+        };
+        assert_eq!(message.text, "A haiku about rain");
+        let error = client.get_prompt("haiku", None).await.unwrap_err();
+        assert!(
+            matches!(error, ClientError::Protocol { code: -32_602, .. }),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn progress_arrives_in_order() {
+    for client in clients().await {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let reports = Arc::clone(&seen);
+        let options = CallOptions::new().progress(move |progress| {
+            reports
+                .lock()
+                .unwrap()
+                .push((progress.progress, progress.total, progress.message));
+        });
+        client.call_tool("count", None, options).await.unwrap();
+        let step = |step: u8| (f64::from(step), Some(3.0), Some(format!("step {step}")));
+        assert_eq!(*seen.lock().unwrap(), [step(1), step(2), step(3)]);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_takes_too_long_is_cancelled() {
+    for lifecycle in [legacy(), modern()] {
+        let server = PlainServer::default();
+        let cancelled = Arc::clone(&server.cancelled);
+        let builder = ProxyClient::builder()
+            .transparent(true)
+            .lifecycle(lifecycle);
+        let client = connect(ProxyTool::new(server), builder).await;
+        let options = CallOptions::new().timeout(Duration::from_millis(50));
+        let error = client.call_tool("hang", None, options).await.unwrap_err();
+        assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
+        cancelled.notified().await;
+        // And one that nobody waits for.
+        let call = client.call_tool("hang", None, CallOptions::new());
+        assert!(
+            tokio::time::timeout(Duration::from_millis(50), call)
+                .await
+                .is_err()
+        );
+        cancelled.notified().await;
+    }
+}
+
+#[tokio::test]
+async fn questions_of_the_server_are_answered_in_both_eras() {
+    for lifecycle in [legacy(), modern()] {
+        let builder = ProxyClient::builder()
+            .transparent(true)
+            .lifecycle(lifecycle)
+            .timeout(Duration::from_millis(300))
+            .elicitation(|_question| async {
+                // Longer than the timeout, as a person takes.
+                tokio::time::sleep(Duration::from_millis(700)).await;
+                let answer = ElicitResult::new(ElicitationAction::Accept);
+                Ok(answer.with_content(json!({"name": "Ada"})))
+            });
+        let client = connect(ProxyTool::new(PlainServer::default()), builder).await;
+        let result = client
+            .call_tool("ask", None, CallOptions::new())
+            .await
+            .unwrap();
+        assert_eq!(text(&result.content), "Hello Ada");
+    }
+}
+
+#[tokio::test]
+async fn a_closed_client_says_so() {
+    let client = connect(PlainServer::default(), ProxyClient::builder()).await;
+    client.clone().close().await;
+    assert!(client.is_closed());
+    assert!(matches!(
+        client.list_prompts().await,
+        Err(ClientError::Closed { .. })
+    ));
+}
