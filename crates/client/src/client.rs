@@ -1,5 +1,8 @@
 //! The client: its connection, and the raw way to the tools.
 
+// Logging is deprecated in the newest revision, and in use in all others.
+#![allow(deprecated)]
+
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

@@ -81,13 +81,13 @@ pub enum Command {
     Serve(Box<serve::ServeArgs>),
     /// List, search or show the tools of a server or of the running hub
     #[command(after_help = client::TOOLS_AFTER)]
-    Tools(client::CatalogArgs),
+    Tools(Box<client::CatalogArgs>),
     /// List, search or show resources and resource templates
     #[command(after_help = client::RESOURCES_AFTER)]
-    Resources(client::CatalogArgs),
+    Resources(Box<client::CatalogArgs>),
     /// List, search or show prompts
     #[command(after_help = client::PROMPTS_AFTER)]
-    Prompts(client::CatalogArgs),
+    Prompts(Box<client::CatalogArgs>),
     /// Call a tool
     #[command(after_help = client::CALL_AFTER)]
     Call(Box<client::ServerCommandArgs<mcp_proxy_shell::CallArgs>>),

@@ -8,7 +8,7 @@ pub enum CatalogCommand {
     /// Lists them.
     List(ListArgs),
     /// Finds them by words.
-    Search(SearchArgs),
+    Search(SearchWordsArgs),
     /// Shows one.
     Info(InfoArgs),
 }
@@ -26,7 +26,7 @@ pub struct ListArgs {
 
 /// `search`
 #[derive(Clone, Debug, clap::Args)]
-pub struct SearchArgs {
+pub struct SearchWordsArgs {
     /// What to look for
     #[arg(value_name = "WORDS", required = true)]
     pub words: Vec<String>,

@@ -8,7 +8,9 @@ use mcp_proxy_client::rmcp::model::JsonObject;
 use mcp_proxy_client::{CallOptions, CapabilityType, ClientError};
 use serde_json::{Value, json};
 
-use crate::args::{CallArgs, CatalogCommand, InfoArgs, ListArgs, PromptArgs, ReadArgs, SearchArgs};
+use crate::args::{
+    CallArgs, CatalogCommand, InfoArgs, ListArgs, PromptArgs, ReadArgs, SearchWordsArgs,
+};
 use crate::arguments::{
     check_arguments, json_arguments, read_text, text_arguments, typed_arguments,
 };
@@ -17,8 +19,8 @@ use crate::conversation::Conversation;
 use crate::details::details;
 use crate::failure::CommandFailure;
 use crate::near_names::did_you_mean;
+use crate::output::CommandOutput;
 use crate::results::{prompt_result, resource_result, tool_result, write_output};
-use crate::screen::Screen;
 use crate::text::{columns, first_sentence};
 
 /// The most that is read from stdin.
@@ -30,7 +32,7 @@ pub enum ClientCommand {
     /// About one kind of capability.
     Catalog(CapabilityType, CatalogCommand),
     /// `search` over everything.
-    Search(SearchArgs),
+    Search(SearchWordsArgs),
     /// `info` about whatever has the name.
     Info(InfoArgs),
     /// `call`
@@ -45,7 +47,7 @@ pub enum ClientCommand {
 pub(crate) async fn run(
     command: &ClientCommand,
     conversation: &Conversation,
-    screen: &mut Screen,
+    screen: &mut CommandOutput,
 ) -> Result<(), CommandFailure> {
     match command {
         ClientCommand::Catalog(kind, CatalogCommand::List(args)) => {
@@ -73,7 +75,11 @@ async fn everything(conversation: &Conversation) -> Result<Vec<CatalogPart>, Com
     Ok(parts)
 }
 
-fn list(part: &CatalogPart, args: &ListArgs, screen: &mut Screen) -> Result<(), CommandFailure> {
+fn list(
+    part: &CatalogPart,
+    args: &ListArgs,
+    screen: &mut CommandOutput,
+) -> Result<(), CommandFailure> {
     let items = part.containing(args.filter.as_deref().unwrap_or_default());
     if args.json {
         return screen.print_json(&definitions(&items));
@@ -94,8 +100,8 @@ fn list(part: &CatalogPart, args: &ListArgs, screen: &mut Screen) -> Result<(), 
 
 fn search(
     parts: &[CatalogPart],
-    args: &SearchArgs,
-    screen: &mut Screen,
+    args: &SearchWordsArgs,
+    screen: &mut CommandOutput,
 ) -> Result<(), CommandFailure> {
     let words = args.words.join(" ");
     let found: Vec<&CatalogItem> = parts.iter().flat_map(|part| part.search(&words)).collect();
@@ -113,7 +119,7 @@ fn definitions(items: &[&CatalogItem]) -> Value {
     items.iter().map(|item| item.definition.clone()).collect()
 }
 
-fn print_items(items: &[&CatalogItem], screen: &mut Screen) -> Result<(), CommandFailure> {
+fn print_items(items: &[&CatalogItem], screen: &mut CommandOutput) -> Result<(), CommandFailure> {
     let rows = items
         .iter()
         .map(|item| (item.name.clone(), first_sentence(item.about())));
@@ -122,7 +128,11 @@ fn print_items(items: &[&CatalogItem], screen: &mut Screen) -> Result<(), Comman
     screen.print(&text)
 }
 
-fn info(parts: &[CatalogPart], args: &InfoArgs, screen: &mut Screen) -> Result<(), CommandFailure> {
+fn info(
+    parts: &[CatalogPart],
+    args: &InfoArgs,
+    screen: &mut CommandOutput,
+) -> Result<(), CommandFailure> {
     let found = parts
         .iter()
         .find_map(|part| Some((part.kind, part.find(&args.name)?)));
@@ -155,7 +165,7 @@ fn unknown(parts: &[CatalogPart], name: &str) -> CommandFailure {
 async fn call(
     conversation: &Conversation,
     args: &CallArgs,
-    screen: &mut Screen,
+    screen: &mut CommandOutput,
 ) -> Result<(), CommandFailure> {
     let given = given_arguments(args)?;
     let tools = conversation.list(CapabilityType::Tool).await?;
@@ -192,7 +202,7 @@ async fn call(
         };
     }
     if has_failed {
-        let text = tool_result(&result, crate::screen::OutputReader::Terminal);
+        let text = tool_result(&result, crate::output::OutputReader::Terminal);
         let text = text.trim_end();
         return Err(CommandFailure::Server(format!(
             "{} failed: {text}",
@@ -238,7 +248,7 @@ fn given_arguments(args: &CallArgs) -> Result<GivenArguments<'_>, CommandFailure
 async fn read(
     conversation: &Conversation,
     args: &ReadArgs,
-    screen: &mut Screen,
+    screen: &mut CommandOutput,
 ) -> Result<(), CommandFailure> {
     let result = match conversation.client.read_resource(&args.uri).await {
         Ok(result) => to_value(&result),
@@ -268,7 +278,7 @@ async fn read(
 async fn prompt(
     conversation: &Conversation,
     args: &PromptArgs,
-    screen: &mut Screen,
+    screen: &mut CommandOutput,
 ) -> Result<(), CommandFailure> {
     let prompts = conversation.list(CapabilityType::Prompt).await?;
     let Some(prompt) = prompts.find(&args.name) else {
@@ -304,7 +314,11 @@ async fn prompt(
 }
 
 /// What the server refused. For programs its error is a document too.
-fn fail(error: ClientError, is_json: bool, screen: &mut Screen) -> Result<(), CommandFailure> {
+fn fail(
+    error: ClientError,
+    is_json: bool,
+    screen: &mut CommandOutput,
+) -> Result<(), CommandFailure> {
     if is_json
         && let ClientError::Protocol {
             code,
@@ -322,7 +336,7 @@ fn fail(error: ClientError, is_json: bool, screen: &mut Screen) -> Result<(), Co
     Err(error.into())
 }
 
-fn write(result: &Value, path: &Path, screen: &mut Screen) -> Result<(), CommandFailure> {
+fn write(result: &Value, path: &Path, screen: &mut CommandOutput) -> Result<(), CommandFailure> {
     for line in write_output(result, path, &mut *screen.out)? {
         (screen.say)(&line);
     }

@@ -1,5 +1,8 @@
 //! A conversation with one server: opened on a stream, used by commands, closed with everything behind it.
 
+// Logging is deprecated in the newest revision, and in use in all others.
+#![allow(deprecated)]
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,9 +17,9 @@ use tokio::io::DuplexStream;
 use crate::catalog::{CatalogItem, CatalogPart};
 use crate::command::{self, ClientCommand};
 use crate::failure::CommandFailure;
+use crate::output::CommandOutput;
 use crate::progress::ProgressLine;
 use crate::questions::Questions;
-use crate::screen::Screen;
 
 /// The end of a conversation waits this long for the server.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(5);
@@ -109,7 +112,7 @@ impl Conversation {
     pub async fn run(
         &self,
         command: &ClientCommand,
-        screen: &mut Screen,
+        screen: &mut CommandOutput,
     ) -> Result<(), CommandFailure> {
         let outcome = tokio::select! {
             outcome = command::run(command, self, screen) => outcome,

@@ -20,7 +20,7 @@ use crate::command::ClientCommand;
 use crate::conversation::{ConversationOptions, ServerStream};
 use crate::details::CommandForm;
 use crate::failure::CommandFailure;
-use crate::screen::Screen;
+use crate::output::CommandOutput;
 use completion::ShellHelper;
 use connections::Connections;
 use line::{ShellVerb, help, is_complete, parse};
@@ -71,7 +71,7 @@ pub struct ShellOptions {
 pub struct ShellSession {
     options: ShellOptions,
     connections: Connections,
-    screen: Screen,
+    screen: CommandOutput,
 }
 
 /// Whether another line is read.
@@ -82,8 +82,8 @@ enum NextLine {
 
 impl ShellSession {
     /// A shell without connections.
-    pub fn new(options: ShellOptions, screen: Screen) -> ShellSession {
-        let screen = Screen {
+    pub fn new(options: ShellOptions, screen: CommandOutput) -> ShellSession {
+        let screen = CommandOutput {
             form: CommandForm::default(),
             ..screen
         };

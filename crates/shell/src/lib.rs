@@ -20,18 +20,20 @@ mod details;
 mod failure;
 mod interactive;
 mod near_names;
+mod output;
 mod progress;
 mod questions;
 mod results;
 mod schema;
-mod screen;
 mod text;
 
-pub use args::{CallArgs, CatalogCommand, InfoArgs, ListArgs, PromptArgs, ReadArgs, SearchArgs};
+pub use args::{
+    CallArgs, CatalogCommand, InfoArgs, ListArgs, PromptArgs, ReadArgs, SearchWordsArgs,
+};
 pub use command::ClientCommand;
 pub use conversation::{Conversation, ConversationOptions, ServerStream};
 pub use details::CommandForm;
 pub use failure::CommandFailure;
 pub use interactive::{ConnectTarget, DialServer, ShellOptions, ShellSession};
 pub use mcp_proxy_client::CapabilityType;
-pub use screen::{OutputReader, Screen};
+pub use output::{CommandOutput, OutputReader};

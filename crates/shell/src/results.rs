@@ -10,7 +10,7 @@ use serde_json::Value;
 use mcp_proxy_wire::terminal_text::{sanitize, sanitize_lines};
 
 use crate::failure::CommandFailure;
-use crate::screen::OutputReader;
+use crate::output::OutputReader;
 use crate::text::size;
 
 /// A text of a server for this reader.

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use mcp_proxy_shell::{InfoArgs, ListArgs, SearchArgs};
+use mcp_proxy_shell::{InfoArgs, ListArgs, SearchWordsArgs};
 
 use super::serve::ServerSourceArgs;
 use super::time::time;
@@ -17,8 +17,8 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// What `tools --help` shows first.
 pub const TOOLS_AFTER: &str = "\
 Examples:
-  mcp-proxy tools                                     the tools behind the running hub (`mcp-proxy serve`)
-  mcp-proxy tools list -- python server.py            of a server that is started for this
+  mcp-proxy tools                                     the tools behind the running hub
+  mcp-proxy tools -- python server.py                 of a server that is started for this
   mcp-proxy tools list --url http://localhost:3000/mcp
   mcp-proxy tools list --config ~/.cursor/mcp.json    of all servers of a config file
   mcp-proxy tools search send mail                    by what they do
@@ -97,10 +97,21 @@ Exit code of a script: 0, or that of the first command that failed.";
 
 /// `tools`, `resources` and `prompts`
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct CatalogArgs {
     /// What to do; without it they are listed
     #[command(subcommand)]
     pub command: Option<CatalogSubcommand>,
+    #[command(flatten)]
+    pub listed: ServerCommandArgs<JsonArgs>,
+}
+
+/// `tools` and the like without `list`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct JsonArgs {
+    /// One JSON document: the definitions
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What can be done with one kind of capability.
@@ -109,7 +120,7 @@ pub enum CatalogSubcommand {
     /// List them, with the first sentence of each description
     List(Box<ServerCommandArgs<ListArgs>>),
     /// Find them by words, the best first
-    Search(Box<ServerCommandArgs<SearchArgs>>),
+    Search(Box<ServerCommandArgs<SearchWordsArgs>>),
     /// Show one: its parameters and an example
     Info(Box<ServerCommandArgs<InfoArgs>>),
 }

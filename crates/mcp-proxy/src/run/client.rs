@@ -12,8 +12,8 @@ use anyhow::{Context as _, Result};
 use mcp_proxy_session::store;
 use mcp_proxy_shell::{
     CallArgs, CapabilityType, CatalogCommand, ClientCommand, CommandFailure, CommandForm,
-    ConnectTarget, Conversation, ConversationOptions, DialServer, ListArgs, OutputReader,
-    PromptArgs, ReadArgs, Screen, ShellOptions, ShellSession,
+    CommandOutput, ConnectTarget, Conversation, ConversationOptions, DialServer, ListArgs,
+    OutputReader, PromptArgs, ReadArgs, ShellOptions, ShellSession,
 };
 use mcp_proxy_wire::terminal_text::sanitize_lines;
 
@@ -29,10 +29,13 @@ const SHELL_THREADS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1);
 /// `tools`, `resources`, `prompts`
 pub fn catalog(kind: CapabilityType, args: &CatalogArgs) -> Result<ExitCode> {
     let (command, server) = match &args.command {
-        None => (
-            CatalogCommand::List(ListArgs::default()),
-            &UsedServerArgs::default(),
-        ),
+        None => {
+            let list = ListArgs {
+                json: args.listed.command.json,
+                ..ListArgs::default()
+            };
+            (CatalogCommand::List(list), &args.listed.server)
+        }
         Some(CatalogSubcommand::List(args)) => {
             (CatalogCommand::List(args.command.clone()), &args.server)
         }
@@ -139,10 +142,10 @@ fn conversation_options(server: &UsedServerArgs) -> ConversationOptions {
     }
 }
 
-fn screen(say: Arc<dyn Fn(&str) + Send + Sync>, form: CommandForm) -> Screen {
+fn screen(say: Arc<dyn Fn(&str) + Send + Sync>, form: CommandForm) -> CommandOutput {
     let is_terminal = printer::stdout_is_terminal();
     let width = crossterm::terminal::size().ok().filter(|_| is_terminal);
-    Screen {
+    CommandOutput {
         out: Box::new(printer::stdout_writer()),
         reader: match is_terminal {
             true => OutputReader::Terminal,

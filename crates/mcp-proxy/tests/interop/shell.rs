@@ -2,23 +2,23 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use crate::fixtures::PROXY;
 use crate::tmux::TmuxTerminal;
 
-const PROXY: &str = env!("CARGO_BIN_EXE_mcp-proxy");
+const DEMO: [&str; 4] = ["--", PROXY, "demo-server", "stdio"];
 
 fn start(home: &std::path::Path, flags: &[&str]) -> TmuxTerminal {
-    let server = ["--", PROXY, "demo-server", "stdio"];
-    TmuxTerminal::run(home, &[], &[&[PROXY, "shell"], flags, &server].concat())
+    TmuxTerminal::run(home, &[], &[&[PROXY, "shell"], flags, &DEMO].concat())
 }
 
 #[test]
 fn names_and_arguments_are_completed_with_their_documentation() {
     let home = tempfile::tempdir().unwrap();
     let terminal = start(home.path(), &[]);
-    terminal.shows("server> ");
+    terminal.shows("server>");
     terminal.writes("cal");
     terminal.press(&["Tab"]);
-    terminal.shows("server> call ");
+    terminal.shows("server> call");
     terminal.writes("ad");
     terminal.press(&["Tab"]);
     // What is missing is hinted behind the cursor.
@@ -41,8 +41,11 @@ fn names_and_arguments_are_completed_with_their_documentation() {
 #[test]
 fn a_running_call_shows_progress_and_is_cancelled() {
     let home = tempfile::tempdir().unwrap();
-    let terminal = start(home.path(), &["-v"]);
-    terminal.shows("server> ");
+    // A proxy in between records what the server is told.
+    let between = [PROXY, "proxy", "--quiet", "--session-file", "session.jsonl"];
+    let words = [&[PROXY, "shell", "-v", "--"], &between[..], &DEMO].concat();
+    let terminal = TmuxTerminal::run(home.path(), &[], &words);
+    terminal.shows("server>");
     terminal.types("call count_down from=60 pause_ms=200");
     terminal.shows("% 5");
     terminal.press(&["C-c"]);
@@ -54,13 +57,15 @@ fn a_running_call_shows_progress_and_is_cancelled() {
     });
     terminal.types("quit");
     terminal.ended(0);
+    let record = std::fs::read_to_string(home.path().join("session.jsonl")).unwrap();
+    assert!(record.contains("notifications/cancelled"), "{record}");
 }
 
 #[test]
 fn a_question_of_the_server_is_asked_and_can_be_declined() {
     let home = tempfile::tempdir().unwrap();
     let terminal = start(home.path(), &[]);
-    terminal.shows("server> ");
+    terminal.shows("server>");
     terminal.types("call ask_name");
     terminal.shows("The server asks:");
     terminal.shows("name (string)");

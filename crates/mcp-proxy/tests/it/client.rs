@@ -55,6 +55,7 @@ fn what_a_server_offers_is_listed() {
         "tools-search",
         good(&["tools", "search", "random", "number"])
     );
+    assert_eq!(good(&["tools"]), good(&["tools", "list"]));
     let listed = json_of(&good(&["tools", "list", "dice", "--json"]));
     assert_eq!(listed[0]["name"], "roll_dice");
     assert_eq!(listed.as_array().unwrap().len(), 1);

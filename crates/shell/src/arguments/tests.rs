@@ -1,3 +1,5 @@
+//! Words, JSON and files as arguments, and what is said about wrong ones.
+
 use serde_json::json;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::args::{CallArgs, InfoArgs, ListArgs, PromptArgs, ReadArgs, SearchArgs};
+use crate::args::{CallArgs, InfoArgs, ListArgs, PromptArgs, ReadArgs, SearchWordsArgs};
 use crate::failure::CommandFailure;
 use crate::interactive::ConnectTarget;
 use crate::near_names::did_you_mean;
@@ -32,7 +32,7 @@ pub(super) enum ShellVerb {
     /// List the prompts
     Prompts(ListArgs),
     /// Find tools, resources and prompts by words, the best first
-    Search(SearchArgs),
+    Search(SearchWordsArgs),
     /// Show a tool, resource or prompt: its parameters and an example
     Info(InfoArgs),
     /// Call a tool

@@ -18,7 +18,7 @@ pub enum OutputReader {
 }
 
 /// Where commands print.
-pub struct Screen {
+pub struct CommandOutput {
     /// Results.
     pub out: Box<dyn Write + Send>,
     /// Who reads them.
@@ -31,7 +31,7 @@ pub struct Screen {
     pub form: CommandForm,
 }
 
-impl Screen {
+impl CommandOutput {
     /// Prints a text, which ends with a line break unless it is empty.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), CommandFailure> {
         let written = self.out.write_all(text.as_bytes());
