@@ -84,7 +84,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: aggregate TARGET TARGET".into());
     }
     let server = ProxyTool::new(Aggregate { servers });
-    let running = server.serve(rmcp::transport::stdio()).await?;
+    let running = Box::pin(server.serve(rmcp::transport::stdio())).await?;
     running.waiting().await?;
     Ok(())
 }

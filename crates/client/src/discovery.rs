@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(found(&tools[..2], None).as_deref(), Some("mcp:proxy"));
         let tools = [network_proxy.clone(), by_description];
         assert_eq!(found(&tools, None).as_deref(), Some("gateway"));
-        assert_eq!(found(&[network_proxy.clone()], None), None);
+        assert_eq!(found(std::slice::from_ref(&network_proxy), None), None);
         assert_eq!(
             found(&[network_proxy], Some("proxy")).as_deref(),
             Some("proxy")

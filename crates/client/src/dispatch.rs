@@ -34,7 +34,7 @@ pub struct SearchOptions {
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct SearchResults {
+pub struct SearchAnswer {
     /// How many there are.
     pub total_matches: u64,
     /// Those that were returned.
@@ -70,7 +70,7 @@ pub struct SearchMatch {
 /// Which part of a kept result to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ResultPart {
+pub enum KeptResultPart {
     /// Only how large it is.
     Stat,
     /// The beginning, up to this many bytes; the server's default if it is not given.
@@ -167,7 +167,7 @@ impl ProxyClient {
         &self,
         query: &str,
         options: SearchOptions,
-    ) -> Result<SearchResults, ClientError> {
+    ) -> Result<SearchAnswer, ClientError> {
         let mut arguments = object(json!({"action": "search", "query": query}));
         if let Some(limit) = options.limit {
             arguments.insert("limit".to_owned(), limit.into());
@@ -190,9 +190,9 @@ impl ProxyClient {
     ///
     /// ```no_run
     /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
-    /// use mcp_proxy_client::ResultPart;
+    /// use mcp_proxy_client::KeptResultPart;
     ///
-    /// let part = ResultPart::Jq { filter: ".orders | length".to_owned() };
+    /// let part = KeptResultPart::Jq { filter: ".orders | length".to_owned() };
     /// println!("{}", client.read_result("spill:754gg28xfyk10dc31e4tvhjxv3.json", part).await?.text);
     /// # Ok(())
     /// # }
@@ -200,21 +200,21 @@ impl ProxyClient {
     pub async fn read_result(
         &self,
         result_file: &str,
-        part: ResultPart,
+        part: KeptResultPart,
     ) -> Result<ResultText, ClientError> {
         let mut arguments = object(match part {
-            ResultPart::Stat => json!({"op": "stat"}),
-            ResultPart::Read { max_bytes: None } => json!({"op": "read"}),
-            ResultPart::Read { max_bytes } => json!({"op": "read", "maxBytes": max_bytes}),
-            ResultPart::Head { lines } => json!({"op": "head", "lines": lines}),
-            ResultPart::Tail { lines } => json!({"op": "tail", "lines": lines}),
-            ResultPart::Slice { from_line, to_line } => {
+            KeptResultPart::Stat => json!({"op": "stat"}),
+            KeptResultPart::Read { max_bytes: None } => json!({"op": "read"}),
+            KeptResultPart::Read { max_bytes } => json!({"op": "read", "maxBytes": max_bytes}),
+            KeptResultPart::Head { lines } => json!({"op": "head", "lines": lines}),
+            KeptResultPart::Tail { lines } => json!({"op": "tail", "lines": lines}),
+            KeptResultPart::Slice { from_line, to_line } => {
                 json!({"op": "slice", "fromLine": from_line, "toLine": to_line})
             }
-            ResultPart::Grep { pattern, context } => {
+            KeptResultPart::Grep { pattern, context } => {
                 json!({"op": "grep", "pattern": pattern, "context": context})
             }
-            ResultPart::Jq { filter } => json!({"op": "jq", "filter": filter}),
+            KeptResultPart::Jq { filter } => json!({"op": "jq", "filter": filter}),
         });
         arguments.insert("action".to_owned(), "readresult".into());
         arguments.insert("resultFile".to_owned(), result_file.into());

@@ -52,7 +52,7 @@ pub use batch::BatchOperation;
 pub use builder::ProxyClientBuilder;
 pub use call_options::{CallOptions, Progress, ProgressHandler};
 pub use client::ProxyClient;
-pub use dispatch::{ResultPart, ResultText, SearchMatch, SearchOptions, SearchResults};
+pub use dispatch::{KeptResultPart, ResultText, SearchAnswer, SearchMatch, SearchOptions};
 pub use error::ClientError;
 pub use mcp_proxy_tool::{CapabilityType, ProxyAction, ProxyToolError, ProxyToolOptions};
 pub use operation::validate_operation;

@@ -17,7 +17,7 @@ use tokio::io::DuplexStream;
 use crate::catalog::{CatalogItem, CatalogPart};
 use crate::command::{self, ClientCommand};
 use crate::failure::CommandFailure;
-use crate::output::CommandOutput;
+use crate::output::{CommandOutput, SayLine};
 use crate::progress::ProgressLine;
 use crate::questions::Questions;
 
@@ -42,7 +42,7 @@ pub struct ConversationOptions {
     /// How long to wait for the opening and for each answer.
     pub timeout: Duration,
     /// Where log messages of the server go; `None`: nowhere.
-    pub log: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+    pub log: Option<SayLine>,
 }
 
 /// An open conversation.

@@ -36,4 +36,4 @@ pub use details::CommandForm;
 pub use failure::CommandFailure;
 pub use interactive::{ConnectTarget, DialServer, ShellOptions, ShellSession};
 pub use mcp_proxy_client::CapabilityType;
-pub use output::{CommandOutput, OutputReader};
+pub use output::{CommandOutput, OutputReader, SayLine};

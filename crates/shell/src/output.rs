@@ -17,6 +17,9 @@ pub enum OutputReader {
     Program,
 }
 
+/// Says a line to the person.
+pub type SayLine = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// Where commands print.
 pub struct CommandOutput {
     /// Results.
@@ -26,7 +29,7 @@ pub struct CommandOutput {
     /// The width of the terminal, if it is one.
     pub width: Option<usize>,
     /// Says something to the person.
-    pub say: Arc<dyn Fn(&str) + Send + Sync>,
+    pub say: SayLine,
     /// How commands are typed, for examples.
     pub form: CommandForm,
 }

@@ -102,10 +102,9 @@ fn page_items(result: CallToolResult) -> Result<Vec<Value>, ClientError> {
 
 /// What an item is known by. Without one it is never taken for another.
 fn key(item: &Value) -> Option<String> {
-    let key = ["uri", "uriTemplate", "name"]
+    ["uri", "uriTemplate", "name"]
         .iter()
-        .find_map(|member| Some(format!("{member} {}", item.get(*member)?.as_str()?)));
-    key
+        .find_map(|member| Some(format!("{member} {}", item.get(*member)?.as_str()?)))
 }
 
 #[cfg(test)]
@@ -121,10 +120,11 @@ mod tests {
     }
 
     fn info(total: Option<u64>, next: Option<u64>) -> ProxyResponseInfo {
-        let mut info = ProxyResponseInfo::default();
-        info.total_count = total;
-        info.next_offset = next;
-        info
+        ProxyResponseInfo {
+            total_count: total,
+            next_offset: next,
+            ..ProxyResponseInfo::default()
+        }
     }
 
     #[test]

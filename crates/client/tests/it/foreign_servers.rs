@@ -44,9 +44,10 @@ impl ServerHandler for FaultyServer {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let definition = mcp_proxy_tool::definition(&ProxyToolOptions::default());
-        let mut list = ListToolsResult::default();
-        list.tools = vec![serde_json::from_slice(&definition).unwrap()];
-        Ok(list)
+        Ok(ListToolsResult {
+            tools: vec![serde_json::from_slice(&definition).unwrap()],
+            ..ListToolsResult::default()
+        })
     }
 
     async fn call_tool(

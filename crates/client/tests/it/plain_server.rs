@@ -115,10 +115,11 @@ impl ServerHandler for PlainServer {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let (tools, next) = page(all_tools(), request);
-        let mut result = ListToolsResult::default();
-        result.tools = tools;
-        result.next_cursor = next;
-        Ok(result)
+        Ok(ListToolsResult {
+            tools,
+            next_cursor: next,
+            ..ListToolsResult::default()
+        })
     }
 
     async fn call_tool(
@@ -166,10 +167,11 @@ impl ServerHandler for PlainServer {
         let notes = (0..150)
             .map(|number| Resource::new(format!("note://{number}"), format!("note {number}")));
         let (resources, next) = page(notes.collect(), request);
-        let mut result = ListResourcesResult::default();
-        result.resources = resources;
-        result.next_cursor = next;
-        Ok(result)
+        Ok(ListResourcesResult {
+            resources,
+            next_cursor: next,
+            ..ListResourcesResult::default()
+        })
     }
 
     async fn list_resource_templates(
@@ -177,9 +179,10 @@ impl ServerHandler for PlainServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let mut result = ListResourceTemplatesResult::default();
-        result.resource_templates = vec![ResourceTemplate::new("greeting://{name}", "greeting")];
-        Ok(result)
+        Ok(ListResourceTemplatesResult {
+            resource_templates: vec![ResourceTemplate::new("greeting://{name}", "greeting")],
+            ..ListResourceTemplatesResult::default()
+        })
     }
 
     async fn read_resource(
@@ -212,9 +215,10 @@ impl ServerHandler for PlainServer {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let argument = PromptArgument::new("topic").with_required(true);
-        let mut result = ListPromptsResult::default();
-        result.prompts = vec![Prompt::new("haiku", Some("A poem"), Some(vec![argument]))];
-        Ok(result)
+        Ok(ListPromptsResult {
+            prompts: vec![Prompt::new("haiku", Some("A poem"), Some(vec![argument]))],
+            ..ListPromptsResult::default()
+        })
     }
 
     async fn get_prompt(

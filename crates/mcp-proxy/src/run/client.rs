@@ -13,7 +13,7 @@ use mcp_proxy_session::store;
 use mcp_proxy_shell::{
     CallArgs, CapabilityType, CatalogCommand, ClientCommand, CommandFailure, CommandForm,
     CommandOutput, ConnectTarget, Conversation, ConversationOptions, DialServer, ListArgs,
-    OutputReader, PromptArgs, ReadArgs, ShellOptions, ShellSession,
+    OutputReader, PromptArgs, ReadArgs, SayLine, ShellOptions, ShellSession,
 };
 use mcp_proxy_wire::terminal_text::sanitize_lines;
 
@@ -138,11 +138,11 @@ fn conversation_options(server: &UsedServerArgs) -> ConversationOptions {
         timeout: server.timeout.unwrap_or(DEFAULT_TIMEOUT),
         log: server
             .verbose
-            .then(|| Arc::new(|line: &str| printer::say(line)) as Arc<dyn Fn(&str) + Send + Sync>),
+            .then(|| Arc::new(|line: &str| printer::say(line)) as SayLine),
     }
 }
 
-fn screen(say: Arc<dyn Fn(&str) + Send + Sync>, form: CommandForm) -> CommandOutput {
+fn screen(say: SayLine, form: CommandForm) -> CommandOutput {
     let is_terminal = printer::stdout_is_terminal();
     let width = crossterm::terminal::size().ok().filter(|_| is_terminal);
     CommandOutput {

@@ -6,8 +6,9 @@ use std::time::Duration;
 use mcp_proxy_client::rmcp::model::{ElicitResult, ElicitationAction, ProtocolVersion};
 use mcp_proxy_client::rmcp::service::ClientLifecycleMode;
 use mcp_proxy_client::{
-    BatchOperation, CallOptions, CapabilityType, ClientError, ClientTarget, ListedResource,
-    ProxyClient, ProxyClientBuilder, ProxyResponseInfo, ResultPart, SearchOptions, ServerStderr,
+    BatchOperation, CallOptions, CapabilityType, ClientError, ClientTarget, KeptResultPart,
+    ListedResource, ProxyClient, ProxyClientBuilder, ProxyResponseInfo, SearchOptions,
+    ServerStderr,
 };
 use serde_json::{Value, json};
 
@@ -174,15 +175,18 @@ async fn a_search_and_a_kept_result() {
             .as_str()
             .unwrap()
             .to_owned();
-        let sizes = client.read_result(&file, ResultPart::Stat).await.unwrap();
+        let sizes = client
+            .read_result(&file, KeptResultPart::Stat)
+            .await
+            .unwrap();
         assert!(sizes.facts["byteSize"].as_u64().unwrap() > 0);
-        let filter = ResultPart::Jq {
+        let filter = KeptResultPart::Jq {
             filter: "type".to_owned(),
         };
         let text = client.read_result(&file, filter).await.unwrap().text;
         assert!(text.contains("object"), "{text}");
         let error = client
-            .read_result("spill:nope.json", ResultPart::Stat)
+            .read_result("spill:nope.json", KeptResultPart::Stat)
             .await
             .unwrap_err();
         assert!(

@@ -181,8 +181,8 @@ mod tests {
 
     #[test]
     fn lines_are_commands_comments_or_mistakes() {
-        assert!(matches!(parse("  # note").unwrap(), None));
-        assert!(matches!(parse("").unwrap(), None));
+        assert!(parse("  # note").unwrap().is_none());
+        assert!(parse("").unwrap().is_none());
         assert!(matches!(parse("exit").unwrap(), Some(ShellVerb::Quit)));
         let Some(ShellVerb::Call(call)) = parse("call add a=1 'b=x y'").unwrap() else {
             panic!("a call");

@@ -38,6 +38,9 @@ pub(crate) fn violations(schema: &Value, value: &Value) -> Vec<SchemaViolation> 
     check.found
 }
 
+/// A keyword, whether a number obeys it, and what it asks for in words.
+type NumberLimit = (&'static str, fn(f64, f64) -> bool, &'static str);
+
 struct SchemaCheck<'a> {
     root: &'a Value,
     found: Vec<SchemaViolation>,
@@ -173,7 +176,7 @@ impl<'a> SchemaCheck<'a> {
         place: &str,
     ) {
         let value = number.as_f64().unwrap_or_default();
-        let limits: [(&str, fn(f64, f64) -> bool, &str); 4] = [
+        let limits: [NumberLimit; 4] = [
             ("minimum", |value, limit| value >= limit, "at least"),
             ("maximum", |value, limit| value <= limit, "at most"),
             (

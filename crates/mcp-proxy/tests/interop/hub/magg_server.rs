@@ -1,12 +1,15 @@
 //! Our client library with Magg as the server: its `proxy` tool, whose facts are only in annotations.
 
+use std::time::Duration;
+
 use mcp_proxy_client::{
     BatchOperation, CallOptions, CapabilityType, ClientError, ClientTarget, ListedResource,
-    ProxyClient, ProxyResponseInfo, ServerStderr,
+    ProxyClient, ProxyClientBuilder, ProxyResponseInfo, ServerStderr,
 };
 use serde_json::{Value, json};
 
 use crate::fixtures;
+use crate::process::RunningProgram;
 
 const PROXY: &str = env!("CARGO_BIN_EXE_mcp-proxy");
 
@@ -14,20 +17,26 @@ fn object(value: Value) -> serde_json::Map<String, Value> {
     value.as_object().cloned().unwrap()
 }
 
-/// Magg on its standard streams, with the demo server behind it.
-fn magg(python: &str, folder: &std::path::Path) -> ClientTarget {
+/// Magg with the demo server behind it; without further words it speaks on its standard streams.
+fn magg(python: &str, folder: &std::path::Path, words: &[&str]) -> ClientTarget {
     let config = folder.join("config.json");
     let servers = json!({"servers": {"demo": {"source": "https://example.com/demo", "prefix": "demo",
         "command": PROXY, "args": ["demo-server", "stdio"]}}});
     std::fs::write(&config, servers.to_string()).unwrap();
     let folder = folder.to_str().unwrap();
     let magg = std::path::Path::new(python).with_file_name("magg");
-    ClientTarget::command(magg.to_str().unwrap(), ["serve"])
+    ClientTarget::command(magg.to_str().unwrap(), [&["serve"], words].concat())
         .env("MAGG_CONFIG_PATH", config.to_str().unwrap())
         .env("MAGG_PATH", folder)
         .env("HOME", folder)
         .current_dir(folder)
         .stderr(ServerStderr::Discard)
+}
+
+fn builder() -> ProxyClientBuilder {
+    ProxyClient::builder()
+        .transparent(true)
+        .timeout(Duration::from_secs(90))
 }
 
 #[tokio::test]
@@ -36,12 +45,51 @@ async fn everything_behind_magg() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let client = ProxyClient::builder()
-        .transparent(true)
-        .timeout(std::time::Duration::from_secs(90))
-        .connect(magg(&python, folder.path()))
+    let client = builder()
+        .connect(magg(&python, folder.path(), &[]))
         .await
         .unwrap();
+    use_everything(client).await;
+}
+
+#[tokio::test]
+async fn everything_behind_magg_over_http() {
+    let Some(python) = fixtures::magg_python() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = port.local_addr().unwrap();
+    drop(port);
+    let target = magg(
+        &python,
+        folder.path(),
+        &["--http", "--port", &address.port().to_string()],
+    );
+    let ClientTarget::Command {
+        program, args, env, ..
+    } = target
+    else {
+        unreachable!();
+    };
+    let mut command = std::process::Command::new(program);
+    let _magg = RunningProgram::start(command.args(args).envs(env));
+    let listens = async {
+        while tokio::net::TcpStream::connect(address).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(90), listens)
+        .await
+        .unwrap();
+    let client = builder()
+        .connect(format!("http://{address}/mcp"))
+        .await
+        .unwrap();
+    use_everything(client).await;
+}
+
+async fn use_everything(client: ProxyClient) {
     assert!(client.is_proxied());
     let tools = client.list_tools().await.unwrap();
     assert!(tools.iter().any(|tool| tool.name == "demo_add"));
