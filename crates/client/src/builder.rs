@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rmcp::model::{
     CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult, ErrorData,
-    Implementation, ProtocolVersion, Root, ServerNotification,
+    Implementation, LoggingLevel, ProtocolVersion, Root, ServerNotification,
 };
 use rmcp::service::{ClientLifecycleMode, serve_client_with_lifecycle};
 use rmcp::transport::IntoTransport;
@@ -114,6 +114,13 @@ impl ProxyClientBuilder {
     /// not called.
     pub fn timeout(mut self, timeout: Duration) -> ProxyClientBuilder {
         self.settings.timeout = timeout;
+        self
+    }
+
+    /// Asks a modern server for log messages of at least this level, which are notifications. A legacy server sends them
+    /// without being asked.
+    pub fn log_level(mut self, level: LoggingLevel) -> ProxyClientBuilder {
+        self.settings.log_level = Some(level);
         self
     }
 

@@ -1,5 +1,8 @@
 //! The client: its connection, and the raw way to the tools.
 
+// Logging is deprecated in the newest revision, and in use in all others.
+#![allow(deprecated)]
+
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -7,7 +10,7 @@ use std::time::Duration;
 use mcp_proxy_tool::{CapabilityType, ProxyAction};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, JsonObject,
-    ServerPeerInfo, ServerResult, Tool,
+    LoggingLevel, ServerPeerInfo, ServerResult, Tool,
 };
 use rmcp::service::RunningService;
 use rmcp::{Peer, RoleClient};
@@ -57,6 +60,7 @@ pub(crate) struct ClientSettings {
     pub(crate) proxy_tool_name: Option<String>,
     pub(crate) dispatch_tool_name: Option<String>,
     pub(crate) timeout: Duration,
+    pub(crate) log_level: Option<LoggingLevel>,
 }
 
 impl ProxyClient {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CancelledNotificationParam, ClientRequest, ClientResult, GetExtensions, InputRequest,
+    CancelledNotificationParam, ClientRequest, ClientResult, GetExtensions, GetMeta, InputRequest,
     InputRequiredResult, InputResponses, NumberOrString, RequestId, ServerRequest, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestContext};
@@ -69,6 +69,9 @@ impl ProxyClient {
             handler: options.progress.clone(),
             arrived: Arc::downgrade(&arrived),
         });
+        if let Some(level) = self.inner.settings.log_level {
+            request.get_meta_mut().set_log_level(level);
+        }
         let peer = &self.inner.peer;
         let mut handle = peer
             .send_cancellable_request(request, PeerRequestOptions::no_options())

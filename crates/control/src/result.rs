@@ -32,6 +32,9 @@ pub struct HelloResult {
     pub client: String,
     /// The URL where clients connect.
     pub listens: Option<String>,
+    /// The file with the token that clients must send there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<PathBuf>,
     /// The transport of the server.
     pub server: String,
     /// The record's file.

@@ -131,6 +131,8 @@ pub struct RunSummary {
     pub client: Transport,
     /// How the server speaks.
     pub server: Transport,
+    /// The file with the token that clients must send.
+    pub token_file: Option<PathBuf>,
     /// The record's file.
     pub record: Option<PathBuf>,
     /// When it started.

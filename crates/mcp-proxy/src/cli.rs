@@ -1,5 +1,6 @@
 //! The command line as typed: clap types only. What it means is decided in [`crate::config`].
 
+pub mod client;
 pub mod control;
 pub mod mock;
 pub mod proxy;
@@ -42,6 +43,8 @@ Examples:
   mcp-proxy http://localhost:3000/mcp               in front of an HTTP server
   mcp-proxy proxy --listen http -- python server.py
                                                     offer a stdio server over HTTP, on port 8888
+  mcp-proxy call echo message=hi -- npx -y @modelcontextprotocol/server-everything
+                                                    call a tool of a server, without any client
   mcp-proxy sessions                                what was recorded
   mcp-proxy open LAST                               the newest record in the terminal UI
   mcp-proxy inspect LAST                            the same, printed
@@ -76,6 +79,27 @@ pub enum Command {
     /// Put many servers behind one endpoint, and offer one tool that finds and calls everything
     #[command(after_help = serve::SERVE_AFTER, mut_args(serve::hide_server_flags))]
     Serve(Box<serve::ServeArgs>),
+    /// List, search or show the tools of a server or of the running hub
+    #[command(after_help = client::TOOLS_AFTER)]
+    Tools(Box<client::CatalogArgs>),
+    /// List, search or show resources and resource templates
+    #[command(after_help = client::RESOURCES_AFTER)]
+    Resources(Box<client::CatalogArgs>),
+    /// List, search or show prompts
+    #[command(after_help = client::PROMPTS_AFTER)]
+    Prompts(Box<client::CatalogArgs>),
+    /// Call a tool
+    #[command(after_help = client::CALL_AFTER)]
+    Call(Box<client::ServerCommandArgs<mcp_proxy_shell::CallArgs>>),
+    /// Read a resource
+    #[command(after_help = client::READ_AFTER)]
+    Read(Box<client::ServerCommandArgs<mcp_proxy_shell::ReadArgs>>),
+    /// Get a prompt
+    #[command(after_help = client::PROMPT_AFTER)]
+    Prompt(Box<client::ServerCommandArgs<mcp_proxy_shell::PromptArgs>>),
+    /// Use servers interactively, or run a script of commands
+    #[command(after_help = client::SHELL_AFTER)]
+    Shell(Box<client::ShellArgs>),
     /// Show what tools cost a model, listed directly or behind one tool, and what a record's results cost
     Savings(savings::SavingsArgs),
     /// Play a short session through the proxy and show it live; needs nothing else

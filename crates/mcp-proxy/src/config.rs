@@ -115,6 +115,8 @@ pub enum ClientEndpoint {
         port: u16,
         /// Who may speak.
         admission: Admission,
+        /// The file that its token was read from.
+        token_file: Option<PathBuf>,
         /// Certificate and key.
         tls: Option<(PathBuf, PathBuf)>,
         /// `--stateless`

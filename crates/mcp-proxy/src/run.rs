@@ -1,5 +1,6 @@
 //! One match over the commands: the table of contents of the program.
 
+mod client;
 mod completions;
 mod control;
 mod demo;
@@ -17,6 +18,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
+use mcp_proxy_shell::CapabilityType;
 
 use crate::cli::{self, Command};
 use crate::printer;
@@ -39,6 +41,13 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
     let outcome = match command {
         Command::Proxy(args) => proxy::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::Tools(args) => client::catalog(CapabilityType::Tool, &args),
+        Command::Resources(args) => client::catalog(CapabilityType::Resource, &args),
+        Command::Prompts(args) => client::catalog(CapabilityType::Prompt, &args),
+        Command::Call(args) => client::call(&args),
+        Command::Read(args) => client::read(&args),
+        Command::Prompt(args) => client::prompt(&args),
+        Command::Shell(args) => client::shell(&args),
         Command::Savings(args) => savings::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::DemoServer(args) => demo::serve(&args),

@@ -229,6 +229,8 @@ impl ControlRequestHandler {
             target: facts.target.clone(),
             client: facts.client.as_str().to_owned(),
             listens: control.run.address().map(str::to_owned),
+            token_file: (facts.token_file.as_ref())
+                .map(|path| path.to_string_lossy().into_owned().into()),
             server: facts.server.as_str().to_owned(),
             // JSON has no place for a path that is not UTF-8.
             record: record.map(|path| path.to_string_lossy().into_owned().into()),

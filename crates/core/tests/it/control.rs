@@ -116,6 +116,7 @@ impl ControlledRun {
             target: "x".into(),
             client: Transport::Stdio,
             server: Transport::Stdio,
+            token_file: None,
             record: record.map(Path::to_owned),
             started: SystemTime::UNIX_EPOCH,
             pid: 7,

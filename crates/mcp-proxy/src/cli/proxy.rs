@@ -279,6 +279,16 @@ pub struct ProxyArgs {
 }
 
 impl ProxyArgs {
+    /// The flags of a `proxy` whose client is this program itself: without a listener, a record, viewers or a UI.
+    pub fn without_client() -> Result<ProxyArgs, clap::Error> {
+        use clap::{Args as _, FromArgMatches as _};
+
+        let flags = "proxy --listen stdio --no-record --no-control --headless --quiet";
+        let command = ProxyArgs::augment_args(clap::Command::new("proxy"));
+        let matches = command.try_get_matches_from(flags.split(' '))?;
+        ProxyArgs::from_arg_matches(&matches)
+    }
+
     /// Whether a server is given.
     pub fn names_server(&self) -> bool {
         self.url.is_some()

@@ -296,6 +296,8 @@ fn listen(args: &ProxyArgs) -> Result<ClientEndpoint> {
         }
         None => None,
     };
+    let token_file = args.auth_token_file.as_deref();
+    let token_file = token_file.map(std::path::absolute).transpose()?;
     let tls = args.tls_cert.clone().zip(args.tls_key.clone());
     let host = args.listen_host.as_deref().unwrap_or(DEFAULT_HOST);
     if !is_loopback(host) {
@@ -321,6 +323,7 @@ fn listen(args: &ProxyArgs) -> Result<ClientEndpoint> {
             hosts: args.allow_host.clone(),
             origins: args.allow_origin.clone(),
         },
+        token_file,
         tls,
         legacy: match args.stateless {
             true => LegacyClients::Stateless,

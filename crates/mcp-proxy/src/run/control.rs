@@ -99,9 +99,13 @@ fn pick(mut found: Vec<RunningProxy>, answer: &str) -> Result<RunningProxy> {
     }
 }
 
+/// Whether a running proxy is a hub.
+pub fn is_hub(running: &RunningProxy) -> bool {
+    running.descriptor.target.starts_with("mcp-proxy serve")
+}
+
 /// The newest hub.
 fn newest_hub() -> Result<RunningProxy> {
-    let is_hub = |one: &RunningProxy| one.descriptor.target.starts_with("mcp-proxy serve");
     match running_proxies().into_iter().find(is_hub) {
         Some(hub) => Ok(hub),
         None => bail!("no hub is running (start one with `mcp-proxy serve`)"),

@@ -2,6 +2,7 @@
 
 mod health;
 mod listings;
+mod one_run;
 mod profiles;
 
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ use crate::config::{Config, HubServerKind, HubServerTarget, HubTarget, Target};
 use crate::printer;
 
 pub use health::{HEALTH_PATH, HealthHandler};
+pub use one_run::{failure_of, settings_for_one_run};
 pub use profiles::ProfilesHandler;
 
 /// What the record calls the server of the hub's clients.

@@ -26,6 +26,7 @@ mod process;
 mod screen;
 mod sdk_legacy;
 mod sdk_modern;
+mod shell;
 mod terminal;
 mod texts;
 mod tmux;

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs a program in the folder that is named first, says how it ended and how it left the terminal, and then repeats what
-/// is typed.
-const SCRIPT: &str = r#"cd "$1" || exit
+/// is typed. Ctrl-C is for the program.
+const SCRIPT: &str = r#"trap : INT
+cd "$1" || exit
 shift
 sh -c 'echo $$ >program.pid; exec "$@"' sh "$@"
 code=$?

@@ -9,6 +9,7 @@
 mod both_kinds;
 mod bridging;
 mod bytes;
+mod client;
 mod client_library;
 mod completions;
 mod control;

@@ -19,7 +19,7 @@ use mcp_proxy_wire::{ErrorCode, Limits, Side};
 use tokio::task::JoinHandle;
 
 use super::record::{self, RunDescription};
-use crate::config::{Config, Target};
+use crate::config::{ClientEndpoint, Config, Target};
 use crate::printer;
 use crate::run::control::short_id;
 use crate::run::serve;
@@ -135,6 +135,10 @@ fn facts(config: &Config, about: &RunDescription) -> RunSummary {
         target,
         client: header.client.transport,
         server: header.server.transport,
+        token_file: match &config.listen {
+            ClientEndpoint::Port { token_file, .. } => token_file.clone(),
+            ClientEndpoint::Stdio | ClientEndpoint::InProcess(_) => None,
+        },
         record: about.path.clone(),
         started: header.started_at,
         pid: std::process::id(),

@@ -44,6 +44,7 @@ pub async fn over_port(
         admission,
         tls,
         legacy,
+        ..
     } = &config.listen
     else {
         anyhow::bail!("no port to listen on");

@@ -6,16 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use mcp_proxy_core::{ProxyRun, RunOptions};
-use mcp_proxy_hub::config::{RestartPolicy, StartMode};
 use mcp_proxy_hub::savings::MeasuredCatalog;
-use mcp_proxy_hub::{
-    HubDriver, HubReports, ServerListing, ServerSettings, ServerState, ServerStatus,
-};
+use mcp_proxy_hub::{HubDriver, HubReports, ServerListing};
 use tokio::time::Instant;
 
 use crate::cli::serve::{ServeArgs, ServerSourceArgs};
-use crate::config::{Config, HubServerTarget, HubTarget, Target};
+use crate::config::{Config, HubTarget, Target};
 use crate::printer;
+use crate::run::serve::{failure_of, settings_for_one_run};
 use crate::run::{UsageError, runtime, serve};
 
 /// How often the servers are looked at.
@@ -100,7 +98,7 @@ async fn converse(
         pass_noise: false,
         hold: config.hold,
     });
-    let driver = serve::start_driver(config, hub, &run, once, listings.reports())?;
+    let driver = serve::start_driver(config, hub, &run, settings_for_one_run, listings.reports())?;
     let deadline = Instant::now() + timeout;
     while Instant::now() < deadline && !is_settled(&driver, listings) {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -115,7 +113,7 @@ async fn converse(
                 tools: listing.tools.len(),
             },
             None => {
-                let reason = failure(&status).map_or_else(|| no_answer(timeout), str::to_owned);
+                let reason = failure_of(&status).map_or_else(|| no_answer(timeout), str::to_owned);
                 ServerAnswer::Failed(config.masks.mask(&reason).into_owned())
             }
         },
@@ -124,31 +122,12 @@ async fn converse(
     Ok(asked.collect())
 }
 
-/// A lazy server is started too, what it offered earlier does not count, and one that fails is not tried again.
-fn once(server: &HubServerTarget) -> ServerSettings {
-    ServerSettings {
-        start: StartMode::Eager,
-        restart: RestartPolicy::Never,
-        idle_stop: None,
-        last_listing: None,
-        ..server.settings.clone()
-    }
-}
-
 fn is_settled(driver: &HubDriver, listings: &Listings) -> bool {
     let status = driver.status();
     let known = listings.lock();
     status
         .iter()
-        .all(|server| known.contains_key(&server.name) || failure(server).is_some())
-}
-
-fn failure(server: &ServerStatus) -> Option<&str> {
-    match &server.state {
-        ServerState::Disabled(reason) | ServerState::Failed(reason) => Some(reason),
-        ServerState::Stopped => server.last_error.as_deref(),
-        ServerState::Starting | ServerState::Ready => None,
-    }
+        .all(|server| known.contains_key(&server.name) || failure_of(server).is_some())
 }
 
 fn no_answer(timeout: Duration) -> String {

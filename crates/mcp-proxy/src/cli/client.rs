@@ -1,0 +1,187 @@
+//! The flags of the commands that use a server: `tools`, `resources`, `prompts`, `call`, `read`, `prompt` and `shell`.
+//!
+//! The words of each command itself are in `mcp-proxy-shell`, because the shell takes them too.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use mcp_proxy_shell::{InfoArgs, ListArgs, SearchWordsArgs};
+
+use super::serve::ServerSourceArgs;
+use super::time::time;
+
+/// How long an answer may take, if the user does not say.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What `tools --help` shows first.
+pub const TOOLS_AFTER: &str = "\
+Examples:
+  mcp-proxy tools                                     the tools behind the running hub
+  mcp-proxy tools -- python server.py                 of a server that is started for this
+  mcp-proxy tools list --url http://localhost:3000/mcp
+  mcp-proxy tools list --config ~/.cursor/mcp.json    of all servers of a config file
+  mcp-proxy tools search send mail                    by what they do
+  mcp-proxy tools info add                            parameters, and an example of a call
+  mcp-proxy tools list --json | jq -r '.[].name'
+
+Exit code: 0 success, 1 the server says it failed, 2 a mistake found before anything was sent, 3 cannot connect.";
+
+/// What `resources --help` shows first.
+pub const RESOURCES_AFTER: &str = "\
+Examples:
+  mcp-proxy resources                                 what the running hub offers
+  mcp-proxy resources list --url http://localhost:3000/mcp
+  mcp-proxy resources search readme -- python server.py
+  mcp-proxy resources info file:///notes.txt          `mcp-proxy read URI` shows the contents";
+
+/// What `prompts --help` shows first.
+pub const PROMPTS_AFTER: &str = "\
+Examples:
+  mcp-proxy prompts                                   what the running hub offers
+  mcp-proxy prompts info review                       its arguments; `mcp-proxy prompt NAME` gets it
+  mcp-proxy prompts list --url http://localhost:3000/mcp";
+
+/// What `call --help` shows first.
+pub const CALL_AFTER: &str = "\
+Examples:
+  mcp-proxy call add a=1 b=2 -- mcp-proxy demo-server stdio
+  mcp-proxy call git_log repo_path=. max_count=3      a tool behind the running hub
+  mcp-proxy call draw points:='[[0,1],[2,3]]' label=@label.txt --output picture.png
+  mcp-proxy call tag names=a names=b                  a list by repetition
+  mcp-proxy call add --args '{\"a\": 1, \"b\": 2}'        or --args-file FILE, or - for stdin
+  mcp-proxy call add a=1 b=2 --json | jq .structuredContent
+
+Values are typed by the tool's schema, and checked by it before anything is sent.
+A question of the server is asked at the terminal; without one it is declined. Ctrl-C cancels the call.
+Exit code: 0 success, 1 the server says it failed, 2 a mistake found before anything was sent, 3 cannot connect.";
+
+/// What `read --help` shows first.
+pub const READ_AFTER: &str = "\
+Examples:
+  mcp-proxy read demo://readme -- mcp-proxy demo-server stdio
+  mcp-proxy read file:///logo.png --output logo.png
+  mcp-proxy read file:///data.json --json
+
+Exit code: 0 success, 1 the server says it failed, 2 wrong usage, 3 cannot connect.";
+
+/// What `prompt --help` shows first.
+pub const PROMPT_AFTER: &str = "\
+Examples:
+  mcp-proxy prompt review file=main.rs
+  mcp-proxy prompt review text=@main.rs --url http://localhost:3000/mcp
+  mcp-proxy prompt review file=main.rs --json
+
+Exit code: 0 success, 1 the server says it failed, 2 a mistake found before anything was sent, 3 cannot connect.";
+
+/// What `shell --help` shows first.
+pub const SHELL_AFTER: &str = "\
+Examples:
+  mcp-proxy shell                                     with the running hub, if there is one
+  mcp-proxy shell -- python server.py
+  mcp-proxy shell --config ~/.cursor/mcp.json
+  mcp-proxy shell --fail-fast <commands.txt           a script: one command a line, `#` for comments
+
+In the shell:
+  tools                                list them; also resources, prompts
+  search WORDS                         find anything by what it does
+  info NAME                            parameters and an example
+  call add a=1 b=2                     Tab completes names and arguments
+  read URI      prompt NAME key=value
+  connect other http://localhost:3000/mcp
+  connect third -- python server.py
+  connections   use other   disconnect third
+  help          quit
+
+Exit code of a script: 0, or that of the first command that failed.";
+
+/// `tools`, `resources` and `prompts`
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct CatalogArgs {
+    /// What to do; without it they are listed
+    #[command(subcommand)]
+    pub command: Option<CatalogSubcommand>,
+    #[command(flatten)]
+    pub listed: ServerCommandArgs<JsonArgs>,
+}
+
+/// `tools` and the like without `list`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct JsonArgs {
+    /// One JSON document: the definitions
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What can be done with one kind of capability.
+#[derive(Debug, clap::Subcommand)]
+pub enum CatalogSubcommand {
+    /// List them, with the first sentence of each description
+    List(Box<ServerCommandArgs<ListArgs>>),
+    /// Find them by words, the best first
+    Search(Box<ServerCommandArgs<SearchWordsArgs>>),
+    /// Show one: its parameters and an example
+    Info(Box<ServerCommandArgs<InfoArgs>>),
+}
+
+/// A command and the server that it is for.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct ServerCommandArgs<C: clap::Args> {
+    #[command(flatten)]
+    pub command: C,
+    #[command(flatten)]
+    pub server: UsedServerArgs,
+}
+
+/// `shell`
+#[derive(Clone, Debug, clap::Args)]
+pub struct ShellArgs {
+    /// Stop a script at the first command that fails
+    #[arg(long)]
+    pub fail_fast: bool,
+    /// Neither read nor keep the history of lines
+    #[arg(long)]
+    pub no_history: bool,
+    #[command(flatten)]
+    pub server: UsedServerArgs,
+}
+
+/// The server that a command uses. Without any of these it is the running hub.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct UsedServerArgs {
+    /// The server's URL; its transport is detected
+    #[arg(long, value_name = "URL", help_heading = "Server")]
+    pub url: Option<String>,
+
+    /// A header for every request, `Name: value` (repeatable); `${VAR}` and `Name: @FILE` as in `mcp-proxy proxy`
+    #[arg(long, value_name = "HEADER", help_heading = "Server")]
+    pub header: Vec<String>,
+
+    /// Additional certificate authorities for an https URL (PEM)
+    #[arg(long, value_name = "FILE", help_heading = "Server")]
+    pub ca_file: Option<PathBuf>,
+
+    /// The server's command and its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    pub server_command: Vec<OsString>,
+
+    /// A variable for the server's process, `NAME=value` (repeatable)
+    #[arg(long, value_name = "VAR", help_heading = "Server")]
+    pub env: Vec<String>,
+
+    #[command(flatten)]
+    pub source: ServerSourceArgs,
+
+    /// Use the lists and methods of the server itself, not what is behind its `proxy` tool
+    #[arg(long, help_heading = "Server")]
+    pub raw: bool,
+
+    /// How long to wait for the server to start and for each answer; progress starts the time again [default: 60s]
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Server")]
+    pub timeout: Option<Duration>,
+
+    /// Show the server's log messages on stderr
+    #[arg(short, long, help_heading = "Server")]
+    pub verbose: bool,
+}

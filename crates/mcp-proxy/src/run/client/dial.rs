@@ -1,0 +1,229 @@
+//! The way to the server of a command: a URL, a process, the servers of a config file behind a hub in this process, or the hub
+//! that is running.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use mcp_proxy_control::HelloRequest;
+use mcp_proxy_core::{CarryEnd, Link, ProxyRun, RunOptions, carry};
+use mcp_proxy_hub::{HubDriver, HubReports};
+use mcp_proxy_shell::{CommandFailure, ServerStream};
+use mcp_proxy_transport::control::{ControlClient, RunningProxy, running_proxies};
+use mcp_proxy_transport::{LineReader, LineWriter};
+use mcp_proxy_wire::{Limits, Side, Transport};
+use tokio::time::Instant;
+
+use crate::cli::ProxyArgs;
+use crate::cli::client::{DEFAULT_TIMEOUT, UsedServerArgs};
+use crate::cli::serve::ServeArgs;
+use crate::config::{Config, HubTarget, Target};
+use crate::printer;
+use crate::run::control::is_hub;
+use crate::run::proxy;
+use crate::run::serve::{self, failure_of, settings_for_one_run};
+
+/// What the pipe between the client and the link to the server holds.
+const PIPE_BYTES: usize = 64 << 10;
+/// How often servers that are starting are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Servers have this long to end.
+const STOP_DEADLINE: Duration = Duration::from_secs(3);
+
+const NO_HUB: &str = "no hub is running: start one with `mcp-proxy serve`, or name a server with --url URL, --config FILE \
+                      or -- COMMAND";
+
+/// Whether the flags name a server.
+pub(super) fn names_server(server: &UsedServerArgs) -> bool {
+    server.url.is_some() || !server.server_command.is_empty() || !server.source.is_empty()
+}
+
+/// Opens it.
+pub(super) async fn open(server: &UsedServerArgs) -> Result<ServerStream, CommandFailure> {
+    let is_one = server.url.is_some() || !server.server_command.is_empty();
+    let config = match (is_one, server.source.is_empty()) {
+        (true, false) => {
+            let text = "give one of --url, -- COMMAND, and --config or --server".to_owned();
+            return Err(CommandFailure::Mistake(text));
+        }
+        (true, true) => one_server(server)?,
+        (false, false) => {
+            let args = ServeArgs::without_clients(&server.source).map_err(mistake)?;
+            Config::serve(&args).map_err(mistake)?
+        }
+        (false, true) => one_server(&running_hub(server).await?)?,
+    };
+    let timeout = server.timeout.unwrap_or(DEFAULT_TIMEOUT);
+    connect(config, timeout).await
+}
+
+fn mistake(error: impl Into<anyhow::Error>) -> CommandFailure {
+    CommandFailure::Mistake(format!("{:#}", error.into()))
+}
+
+/// A URL or a command, as `proxy` takes it.
+fn one_server(server: &UsedServerArgs) -> Result<Config, CommandFailure> {
+    let defaults = ProxyArgs::without_client().map_err(mistake)?;
+    let args = ProxyArgs {
+        url: server.url.clone(),
+        command: server.server_command.clone(),
+        header: server.header.clone(),
+        env: server.env.clone(),
+        ca_file: server.ca_file.clone(),
+        ..defaults
+    };
+    Config::new(&args).map_err(mistake)
+}
+
+/// The newest hub that listens, as a server with its URL and token.
+async fn running_hub(server: &UsedServerArgs) -> Result<UsedServerArgs, CommandFailure> {
+    let hubs: Vec<RunningProxy> = running_proxies().into_iter().filter(is_hub).collect();
+    for hub in &hubs {
+        let Ok(mut client) = ControlClient::connect(&hub.socket).await else {
+            continue;
+        };
+        let hello = HelloRequest {
+            name: Some("client".to_owned()),
+        };
+        let Ok(hello) = client.call(&hello).await else {
+            continue;
+        };
+        let Some(url) = hello.listens else {
+            continue;
+        };
+        let mut used = UsedServerArgs {
+            url: Some(url),
+            ..server.clone()
+        };
+        let is_given = |line: &String| line.to_lowercase().starts_with("authorization:");
+        if let Some(path) = hello.token_file
+            && !used.header.iter().any(is_given)
+        {
+            let token = std::fs::read_to_string(&path).map_err(|error| {
+                let text = format!(
+                    "cannot read the token of the running hub from {}: {error}",
+                    path.display()
+                );
+                CommandFailure::Unreachable(text)
+            })?;
+            used.header
+                .push(format!("Authorization: Bearer {}", token.trim()));
+        }
+        return Ok(used);
+    }
+    Err(CommandFailure::Unreachable(match hubs.first() {
+        None => NO_HUB.to_owned(),
+        Some(hub) => format!(
+            "the running hub {} serves one client over stdio, and others cannot reach it: start one with `mcp-proxy serve \
+             --listen http`, or name a server with --url URL, --config FILE or -- COMMAND",
+            hub.descriptor.id
+        ),
+    }))
+}
+
+/// A link to the server, with our end of it as a stream of lines.
+async fn connect(config: Config, timeout: Duration) -> Result<ServerStream, CommandFailure> {
+    let run = ProxyRun::new(RunOptions {
+        recorder: None,
+        warn: Arc::new(|text| printer::say(&format!("mcp-proxy: {text}"))),
+        pass_noise: false,
+        hold: config.hold,
+    });
+    let limits = Limits {
+        cut: usize::MAX,
+        max: config.limits.message,
+    };
+    let driver = match &config.target {
+        Target::Hub(hub) => Some(start_hub(&config, hub, &run, timeout).await?),
+        _ => None,
+    };
+    let dial = proxy::dial(&config, limits).map_err(mistake)?;
+    let connection = run.connect(Transport::Stdio, config.target.peer());
+    let (stream, own_end) = tokio::io::duplex(PIPE_BYTES);
+    let (from_client, to_client) = tokio::io::split(own_end);
+    let client = Link::new(
+        LineReader::new(from_client, Side::Client, limits),
+        LineWriter::new(to_client, Side::Client),
+    );
+    let shown = shown(&config);
+    let options = proxy::carry_options(config.limits);
+    let carrying = tokio::spawn(async move {
+        let server = dial(Arc::clone(&connection)).await;
+        let server = server.unwrap_or_else(Link::dead);
+        let end = carry(&connection, client, server, options, std::future::pending()).await;
+        connection.close(end.text());
+        if let Some(driver) = driver {
+            driver.shut_down(STOP_DEADLINE).await;
+        }
+        run.end(end.text());
+        match end {
+            CarryEnd::Failed(failure) => Some(failure.text),
+            _ => None,
+        }
+    });
+    Ok(ServerStream {
+        stream,
+        ended: Box::pin(async move { carrying.await.ok().flatten() }),
+        shown,
+    })
+}
+
+/// Starts the servers of a hub, and waits until each is ready or has failed: a command sees all of them or is told why not.
+async fn start_hub(
+    config: &Config,
+    hub: &HubTarget,
+    run: &Arc<ProxyRun>,
+    timeout: Duration,
+) -> Result<Arc<HubDriver>, CommandFailure> {
+    if hub.servers.is_empty() {
+        let text = "the configuration has no servers".to_owned();
+        return Err(CommandFailure::Mistake(text));
+    }
+    for warning in &hub.warnings {
+        printer::say(&format!("mcp-proxy: {warning}"));
+    }
+    let reports = HubReports {
+        // What became of each server is said below.
+        log: Arc::new(|_| ()),
+        save: Arc::new(|_, _| ()),
+        audit: None,
+    };
+    let driver = serve::start_driver(config, hub, run, settings_for_one_run, reports);
+    let driver = driver.map_err(mistake)?;
+    let deadline = Instant::now() + timeout;
+    let is_settled = |driver: &HubDriver| {
+        let status = driver.status();
+        status.iter().all(|server| {
+            server.state == mcp_proxy_hub::ServerState::Ready || failure_of(server).is_some()
+        })
+    };
+    while Instant::now() < deadline && !is_settled(&driver) {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    let status = driver.status();
+    let mut failed = 0;
+    for server in &status {
+        let reason = match failure_of(server) {
+            Some(reason) => config.masks.mask(reason).into_owned(),
+            None if server.state == mcp_proxy_hub::ServerState::Ready => continue,
+            None => format!("it did not answer within {} s", timeout.as_secs_f64()),
+        };
+        failed += 1;
+        printer::say(&format!("mcp-proxy: server {}: {reason}", server.name));
+    }
+    if failed == status.len() {
+        driver.shut_down(STOP_DEADLINE).await;
+        let text = "no server of the configuration can be used".to_owned();
+        return Err(CommandFailure::Unreachable(text));
+    }
+    Ok(driver)
+}
+
+/// The server, without secrets.
+fn shown(config: &Config) -> String {
+    match &config.target {
+        Target::Command(command) => config.masks.argv(&proxy::words(command)).join(" "),
+        Target::Url { url, .. } => config.masks.url(&url.to_string()).into_owned(),
+        Target::Hub(_) | Target::Recording(_) => "the configured servers".to_owned(),
+    }
+}

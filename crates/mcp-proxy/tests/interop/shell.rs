@@ -1,0 +1,95 @@
+//! `mcp-proxy shell` on a real terminal: completion, questions, progress, Ctrl-C, history.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::fixtures::PROXY;
+use crate::tmux::TmuxTerminal;
+
+const DEMO: [&str; 4] = ["--", PROXY, "demo-server", "stdio"];
+
+fn start(home: &std::path::Path, flags: &[&str]) -> TmuxTerminal {
+    TmuxTerminal::run(home, &[], &[&[PROXY, "shell"], flags, &DEMO].concat())
+}
+
+#[test]
+fn names_and_arguments_are_completed_with_their_documentation() {
+    let home = tempfile::tempdir().unwrap();
+    let terminal = start(home.path(), &[]);
+    terminal.shows("server>");
+    terminal.writes("cal");
+    terminal.press(&["Tab"]);
+    terminal.shows("server> call");
+    terminal.writes("ad");
+    terminal.press(&["Tab"]);
+    // What is missing is hinted behind the cursor.
+    terminal.shows("server> call add a=<number> b=<number>");
+    terminal.press(&["Tab", "Tab"]);
+    terminal.shows_row(&["unit=", "What is being counted"]);
+    terminal.types("a=1 b=2");
+    terminal.shows("\"sum\":3.0");
+    terminal.types("cal add");
+    terminal.shows("did you mean `call`?");
+    terminal.press(&["C-d"]);
+    terminal.ended(0);
+    let history = home.path().join("state/mcp-proxy/shell-history");
+    let kept = std::fs::read_to_string(&history).unwrap();
+    assert!(kept.contains("call add a=1 b=2"), "{kept}");
+    let mode = history.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0);
+}
+
+#[test]
+fn a_running_call_shows_progress_and_is_cancelled() {
+    let home = tempfile::tempdir().unwrap();
+    // A proxy in between records what the server is told.
+    let between = [PROXY, "proxy", "--quiet", "--session-file", "session.jsonl"];
+    let words = [&[PROXY, "shell", "-v", "--"], &between[..], &DEMO].concat();
+    let terminal = TmuxTerminal::run(home.path(), &[], &words);
+    terminal.shows("server>");
+    terminal.types("call count_down from=60 pause_ms=200");
+    terminal.shows("% 5");
+    terminal.press(&["C-c"]);
+    terminal.shows("cancelled");
+    // The conversation is still there, and the server has stopped counting.
+    terminal.types("call echo message=still-here");
+    terminal.until("an answer", |screen| {
+        screen.lines().any(|line| line == "still-here")
+    });
+    terminal.types("quit");
+    terminal.ended(0);
+    let record = std::fs::read_to_string(home.path().join("session.jsonl")).unwrap();
+    assert!(record.contains("notifications/cancelled"), "{record}");
+}
+
+#[test]
+fn a_question_of_the_server_is_asked_and_can_be_declined() {
+    let home = tempfile::tempdir().unwrap();
+    let terminal = start(home.path(), &[]);
+    terminal.shows("server>");
+    terminal.types("call ask_name");
+    terminal.shows("The server asks:");
+    terminal.shows("name (string)");
+    terminal.types("Ada");
+    terminal.shows("Ada!");
+    terminal.types("call ask_name");
+    terminal.until("the second question", |screen| {
+        screen.matches("name (string)").count() == 2
+    });
+    terminal.types("!decline");
+    terminal.until("the prompt", |screen| {
+        screen.trim_end().ends_with("server>")
+    });
+    terminal.types("call ask_name");
+    terminal.until("the third question", |screen| {
+        screen.matches("name (string)").count() == 3
+    });
+    terminal.press(&["C-c"]);
+    terminal.shows("cancelled");
+    // What is typed now is the shell's, not an answer to the question that nobody waits for.
+    terminal.types("call echo message=again");
+    terminal.until("an answer", |screen| {
+        screen.lines().any(|line| line == "again")
+    });
+    terminal.types("quit");
+    terminal.ended(0);
+}

@@ -1,0 +1,94 @@
+//! Many servers: those of a config file, and the hub that is running.
+
+use serde_json::json;
+
+use super::{complaint, json_of, printed};
+use crate::control::test_home::TestHome;
+use crate::serve::test_hub::{TestHub, demo, time};
+
+fn names(text: &str) -> Vec<String> {
+    let listed = json_of(text);
+    let names = listed.as_array().unwrap().iter();
+    names
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_servers_of_a_config_file_are_behind_a_hub_in_this_process() {
+    let home = TestHome::new();
+    let config = json!({"mcpServers": {"demo": demo(), "time": time(),
+        "broken": {"command": "/does/not/exist"}}});
+    let file = home.path("mcp.json");
+    std::fs::write(&file, config.to_string()).unwrap();
+    let source = ["--config", file.to_str().unwrap()];
+    let output = home.run(&[&["tools", "list", "--json"], &source[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let listed = names(&printed(&output));
+    assert!(listed.contains(&"demo_echo".to_owned()), "{listed:?}");
+    assert!(complaint(&output).contains("broken"), "{output:?}");
+    let own = home.run(&[&["tools", "list", "--json", "--raw"], &source[..]].concat());
+    assert_eq!(names(&printed(&own)), ["proxy"]);
+    let called = home.run(&[&["call", "demo_echo", "message=hi"], &source[..]].concat());
+    assert_eq!(printed(&called), "hi\n");
+    let failed = home.run(&[&["call", "demo_roll_dice", "count=100"], &source[..]].concat());
+    assert_eq!(failed.status.code(), Some(1), "{failed:?}");
+    let read = home.run(&[&["prompt", "demo_haiku", "topic=rain"], &source[..]].concat());
+    assert_eq!(read.status.code(), Some(0), "{read:?}");
+}
+
+#[test]
+fn only_broken_servers_cannot_be_used() {
+    let home = TestHome::new();
+    let config = json!({"mcpServers": {"broken": {"command": "/does/not/exist"}}});
+    let file = home.path("mcp.json");
+    std::fs::write(&file, config.to_string()).unwrap();
+    let output = home.run(&["tools", "list", "--config", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+}
+
+#[test]
+fn the_running_hub_is_found_with_its_token() {
+    let home = TestHome::new();
+    let token = home.path("token");
+    std::fs::write(&token, "s3cret-token\n").unwrap();
+    let config = home.path("config.json");
+    std::fs::write(&config, json!({"mcpServers": {"demo": demo()}}).to_string()).unwrap();
+    let words = [
+        "serve",
+        "--listen",
+        "http",
+        "--listen-port",
+        "0",
+        "--config",
+        config.to_str().unwrap(),
+        "--auth-token-file",
+        token.to_str().unwrap(),
+    ];
+    let _hub = crate::programs::ListeningProgram::start_with(&words, &home.env());
+    let output = home.run(&["tools", "list", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(names(&printed(&output)).contains(&"demo_echo".to_owned()));
+    let called = home.run(&["call", "demo_add", "a=1", "b=2"]);
+    assert_eq!(json_of(&printed(&called))["sum"], 3.0);
+    // The file is named, and what is in it is not.
+    let hello = home.ctl(&["hello"]);
+    assert_eq!(hello["token_file"], token.to_str().unwrap());
+    assert!(!hello.to_string().contains("s3cret-token"));
+    std::fs::write(&token, "another\n").unwrap();
+    let refused = home.run(&["tools"]);
+    assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+}
+
+#[test]
+fn the_running_hub_shows_what_is_behind_it() {
+    let hub = TestHub::start(&json!({"mcpServers": {"demo": demo()}}), &[]);
+    hub.until("ready", |hub| hub.is_ready("demo"));
+    insta::assert_snapshot!("hub-tools", printed(&hub.home.run(&["tools"])));
+    let own = hub.home.run(&["tools", "list", "--raw", "--json"]);
+    assert_eq!(names(&printed(&own)), ["proxy"]);
+    insta::assert_snapshot!(
+        "hub-info",
+        printed(&hub.home.run(&["tools", "info", "demo_add"]))
+    );
+}

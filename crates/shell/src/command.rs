@@ -1,0 +1,348 @@
+//! What each command does.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use mcp_proxy_client::rmcp::model::JsonObject;
+use mcp_proxy_client::{CallOptions, CapabilityType, ClientError};
+use serde_json::{Value, json};
+
+use crate::args::{
+    CallArgs, CatalogCommand, InfoArgs, ListArgs, PromptArgs, ReadArgs, SearchWordsArgs,
+};
+use crate::arguments::{
+    check_arguments, json_arguments, read_text, text_arguments, typed_arguments,
+};
+use crate::catalog::{CatalogItem, CatalogPart};
+use crate::conversation::Conversation;
+use crate::details::details;
+use crate::failure::CommandFailure;
+use crate::near_names::did_you_mean;
+use crate::output::CommandOutput;
+use crate::results::{prompt_result, resource_result, tool_result, write_output};
+use crate::text::{columns, first_sentence};
+
+/// The most that is read from stdin.
+const STDIN_BYTES: u64 = 64 << 20;
+
+/// A command for one server.
+#[derive(Clone, Debug)]
+pub enum ClientCommand {
+    /// About one kind of capability.
+    Catalog(CapabilityType, CatalogCommand),
+    /// `search` over everything.
+    Search(SearchWordsArgs),
+    /// `info` about whatever has the name.
+    Info(InfoArgs),
+    /// `call`
+    Call(CallArgs),
+    /// `read`
+    Read(ReadArgs),
+    /// `prompt`
+    Prompt(PromptArgs),
+}
+
+/// Runs a command.
+pub(crate) async fn run(
+    command: &ClientCommand,
+    conversation: &Conversation,
+    screen: &mut CommandOutput,
+) -> Result<(), CommandFailure> {
+    match command {
+        ClientCommand::Catalog(kind, CatalogCommand::List(args)) => {
+            list(&conversation.list(*kind).await?, args, screen)
+        }
+        ClientCommand::Catalog(kind, CatalogCommand::Search(args)) => {
+            search(&[conversation.list(*kind).await?], args, screen)
+        }
+        ClientCommand::Catalog(kind, CatalogCommand::Info(args)) => {
+            info(&[conversation.list(*kind).await?], args, screen)
+        }
+        ClientCommand::Search(args) => search(&everything(conversation).await?, args, screen),
+        ClientCommand::Info(args) => info(&everything(conversation).await?, args, screen),
+        ClientCommand::Call(args) => call(conversation, args, screen).await,
+        ClientCommand::Read(args) => read(conversation, args, screen).await,
+        ClientCommand::Prompt(args) => prompt(conversation, args, screen).await,
+    }
+}
+
+async fn everything(conversation: &Conversation) -> Result<Vec<CatalogPart>, CommandFailure> {
+    let mut parts = Vec::new();
+    for kind in CapabilityType::ALL {
+        parts.push(conversation.list(kind).await?);
+    }
+    Ok(parts)
+}
+
+fn list(
+    part: &CatalogPart,
+    args: &ListArgs,
+    screen: &mut CommandOutput,
+) -> Result<(), CommandFailure> {
+    let items = part.containing(args.filter.as_deref().unwrap_or_default());
+    if args.json {
+        return screen.print_json(&definitions(&items));
+    }
+    if items.is_empty() {
+        let text = match (&args.filter, part.items.len()) {
+            (Some(filter), count @ 1..) => format!(
+                "none of the {count} {}s has a name with `{filter}`; `search` looks into descriptions too",
+                part.kind
+            ),
+            _ => format!("the server offers no {}s", part.kind),
+        };
+        (screen.say)(&text);
+        return Ok(());
+    }
+    print_items(&items, screen)
+}
+
+fn search(
+    parts: &[CatalogPart],
+    args: &SearchWordsArgs,
+    screen: &mut CommandOutput,
+) -> Result<(), CommandFailure> {
+    let words = args.words.join(" ");
+    let found: Vec<&CatalogItem> = parts.iter().flat_map(|part| part.search(&words)).collect();
+    if args.json {
+        return screen.print_json(&definitions(&found));
+    }
+    if found.is_empty() {
+        (screen.say)(&format!("nothing fits `{words}`"));
+        return Ok(());
+    }
+    print_items(&found, screen)
+}
+
+fn definitions(items: &[&CatalogItem]) -> Value {
+    items.iter().map(|item| item.definition.clone()).collect()
+}
+
+fn print_items(items: &[&CatalogItem], screen: &mut CommandOutput) -> Result<(), CommandFailure> {
+    let rows = items
+        .iter()
+        .map(|item| (item.name.clone(), first_sentence(item.about())));
+    let rows: Vec<(String, String)> = rows.collect();
+    let text = columns(&rows, screen.width);
+    screen.print(&text)
+}
+
+fn info(
+    parts: &[CatalogPart],
+    args: &InfoArgs,
+    screen: &mut CommandOutput,
+) -> Result<(), CommandFailure> {
+    let found = parts
+        .iter()
+        .find_map(|part| Some((part.kind, part.find(&args.name)?)));
+    let Some((kind, item)) = found else {
+        return Err(unknown(parts, &args.name));
+    };
+    match args.json {
+        true => screen.print_json(&item.definition),
+        false => {
+            let text = details(kind, item, &screen.form);
+            screen.print(&text)
+        }
+    }
+}
+
+fn unknown(parts: &[CatalogPart], name: &str) -> CommandFailure {
+    let kind = match parts {
+        [one] => one.kind.as_str(),
+        _ => "tool, resource or prompt",
+    };
+    let near = did_you_mean(name, parts.iter().flat_map(CatalogPart::names));
+    let hint = near.unwrap_or_else(|| match parts {
+        [one] if one.items.is_empty() => format!("the server offers no {kind}s"),
+        [one] => format!("`{}s list` shows them", one.kind),
+        _ => "`search` finds things by what they do".to_owned(),
+    });
+    CommandFailure::Mistake(format!("there is no {kind} `{name}`; {hint}"))
+}
+
+async fn call(
+    conversation: &Conversation,
+    args: &CallArgs,
+    screen: &mut CommandOutput,
+) -> Result<(), CommandFailure> {
+    let given = given_arguments(args)?;
+    let tools = conversation.list(CapabilityType::Tool).await?;
+    let Some(tool) = tools.find(&args.name) else {
+        return Err(unknown(&[tools], &args.name));
+    };
+    let schema = tool.input_schema();
+    let arguments = match given {
+        GivenArguments::Json(arguments) => arguments,
+        GivenArguments::Words(words) => typed_arguments(words, &schema)?,
+    };
+    check_arguments(&args.name, &schema, &arguments)?;
+    let line = Arc::clone(&conversation.progress);
+    let options = CallOptions::new()
+        .timeout(conversation.timeout)
+        .progress(move |progress| line.show(&progress));
+    let called = conversation
+        .client
+        .call_tool(&args.name, Some(arguments), options)
+        .await;
+    conversation.progress.clear();
+    let result = match called {
+        Ok(result) => to_value(&result),
+        // The tool behind a hub failed, or the hub could not reach it.
+        Err(ClientError::ToolFailed { result, .. }) => to_value(&result),
+        Err(error) => return fail(error, args.json, screen),
+    };
+    let has_failed = result["isError"] == json!(true);
+    if args.json {
+        screen.print_json(&result)?;
+        return match has_failed {
+            true => Err(CommandFailure::Server(String::new())),
+            false => Ok(()),
+        };
+    }
+    if has_failed {
+        let text = tool_result(&result, crate::output::OutputReader::Terminal);
+        let text = text.trim_end();
+        return Err(CommandFailure::Server(format!(
+            "{} failed: {text}",
+            args.name
+        )));
+    }
+    match &args.output {
+        Some(path) => write(&result, path, screen),
+        None => {
+            let text = tool_result(&result, screen.reader);
+            screen.print(&text)
+        }
+    }
+}
+
+enum GivenArguments<'a> {
+    Words(&'a [String]),
+    Json(JsonObject),
+}
+
+fn given_arguments(args: &CallArgs) -> Result<GivenArguments<'_>, CommandFailure> {
+    let json = match (&args.args, &args.args_file, args.words.as_slice()) {
+        (Some(text), _, _) => json_arguments(text, "--args")?,
+        (None, Some(path), _) => {
+            let source = format!("--args-file {}", path.display());
+            let text = read_text(path).map_err(CommandFailure::Mistake)?;
+            json_arguments(&text, &source)?
+        }
+        (None, None, [word]) if word == "-" => {
+            let mut text = String::new();
+            std::io::stdin()
+                .lock()
+                .take(STDIN_BYTES)
+                .read_to_string(&mut text)
+                .map_err(|error| CommandFailure::Mistake(format!("cannot read stdin: {error}")))?;
+            json_arguments(&text, "stdin")?
+        }
+        (None, None, words) => return Ok(GivenArguments::Words(words)),
+    };
+    Ok(GivenArguments::Json(json))
+}
+
+async fn read(
+    conversation: &Conversation,
+    args: &ReadArgs,
+    screen: &mut CommandOutput,
+) -> Result<(), CommandFailure> {
+    let result = match conversation.client.read_resource(&args.uri).await {
+        Ok(result) => to_value(&result),
+        Err(error) => {
+            // Only now it is worth listing what there is.
+            let listed = conversation.list(CapabilityType::Resource).await;
+            let near = listed.ok().filter(|part| part.find(&args.uri).is_none());
+            let near = near.and_then(|part| did_you_mean(&args.uri, part.names()));
+            if let Some(near) = near {
+                (screen.say)(&near);
+            }
+            return fail(error, args.json, screen);
+        }
+    };
+    if args.json {
+        return screen.print_json(&result);
+    }
+    match &args.output {
+        Some(path) => write(&result, path, screen),
+        None => {
+            let text = resource_result(&result, screen.reader);
+            screen.print(&text)
+        }
+    }
+}
+
+async fn prompt(
+    conversation: &Conversation,
+    args: &PromptArgs,
+    screen: &mut CommandOutput,
+) -> Result<(), CommandFailure> {
+    let prompts = conversation.list(CapabilityType::Prompt).await?;
+    let Some(prompt) = prompts.find(&args.name) else {
+        return Err(unknown(&[prompts], &args.name));
+    };
+    let known = prompt.prompt_arguments();
+    let names: Vec<&str> = known.iter().map(|(name, ..)| *name).collect();
+    let arguments = text_arguments(&args.words, &names)?;
+    let missing: Vec<&str> = known
+        .iter()
+        .filter(|(name, _, is_required)| *is_required && !arguments.contains_key(*name))
+        .map(|(name, ..)| *name)
+        .collect();
+    if !missing.is_empty() {
+        return Err(CommandFailure::Mistake(format!(
+            "{} needs {}; nothing was sent",
+            args.name,
+            missing.join(", ")
+        )));
+    }
+    let arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
+    let result = match conversation.client.get_prompt(&args.name, arguments).await {
+        Ok(result) => to_value(&result),
+        Err(error) => return fail(error, args.json, screen),
+    };
+    match args.json {
+        true => screen.print_json(&result),
+        false => {
+            let text = prompt_result(&result, screen.reader);
+            screen.print(&text)
+        }
+    }
+}
+
+/// What the server refused. For programs its error is a document too.
+fn fail(
+    error: ClientError,
+    is_json: bool,
+    screen: &mut CommandOutput,
+) -> Result<(), CommandFailure> {
+    if is_json
+        && let ClientError::Protocol {
+            code,
+            message,
+            data,
+        } = &error
+    {
+        let mut inner = json!({"code": code, "message": message});
+        if let Some(data) = data {
+            inner["data"] = data.clone();
+        }
+        screen.print_json(&json!({"error": inner}))?;
+        return Err(CommandFailure::Server(String::new()));
+    }
+    Err(error.into())
+}
+
+fn write(result: &Value, path: &Path, screen: &mut CommandOutput) -> Result<(), CommandFailure> {
+    for line in write_output(result, path, &mut *screen.out)? {
+        (screen.say)(&line);
+    }
+    screen.print("")
+}
+
+fn to_value(result: &impl serde::Serialize) -> Value {
+    serde_json::to_value(result).unwrap_or_default()
+}

@@ -1,0 +1,57 @@
+//! How a command fails: what to say, and the exit code.
+
+use mcp_proxy_client::ClientError;
+
+/// Why a command did not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommandFailure {
+    /// The server says that it failed, or did not answer. The text is empty if the result was printed already.
+    Server(String),
+    /// The mistake was found before anything was sent.
+    Mistake(String),
+    /// There is no conversation with the server.
+    Unreachable(String),
+    /// Nobody reads the results any more, as with `| head`.
+    OutputClosed,
+    /// The user stopped it.
+    Cancelled,
+}
+
+impl CommandFailure {
+    /// The exit code of a command that ends with it.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            CommandFailure::OutputClosed => 0,
+            CommandFailure::Server(_) => 1,
+            CommandFailure::Mistake(_) => 2,
+            CommandFailure::Unreachable(_) => 3,
+            CommandFailure::Cancelled => 130,
+        }
+    }
+
+    /// What to say, which may be nothing.
+    pub fn text(&self) -> &str {
+        match self {
+            CommandFailure::Server(text)
+            | CommandFailure::Mistake(text)
+            | CommandFailure::Unreachable(text) => text,
+            CommandFailure::OutputClosed => "",
+            CommandFailure::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl From<ClientError> for CommandFailure {
+    fn from(error: ClientError) -> CommandFailure {
+        let text = error.to_string();
+        match error {
+            ClientError::Connect { .. } | ClientError::Closed { .. } => {
+                CommandFailure::Unreachable(text)
+            }
+            ClientError::InvalidArguments(_)
+            | ClientError::NoProxyTool { .. }
+            | ClientError::NoDispatchTool => CommandFailure::Mistake(text),
+            _ => CommandFailure::Server(text),
+        }
+    }
+}
