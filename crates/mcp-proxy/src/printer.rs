@@ -14,6 +14,8 @@ use std::io::{self, IsTerminal as _, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use mcp_proxy_wire::terminal_text::sanitize_lines;
+
 /// While the terminal UI has the screen: where it takes what is said, and what is printed when it ends.
 static HELD_BACK: Mutex<Option<DeferredOutput>> = Mutex::new(None);
 
@@ -125,7 +127,9 @@ pub fn say_while_running(text: &str) {
     say_with(text, Relevance::WhileRunning);
 }
 
+/// Parts of a text may come from a server, which must not control the terminal.
 fn say_with(text: &str, relevance: Relevance) {
+    let text = sanitize_lines(text);
     if !keep(text.as_bytes(), relevance) {
         print_line(text.as_bytes());
     }
@@ -176,17 +180,13 @@ pub fn clear_bar() {
 
 /// An error with its causes, on stderr. It may quote a file or a peer, so it is made harmless first.
 pub fn fail(error: &anyhow::Error) {
-    say(&mcp_proxy_wire::terminal_text::sanitize_lines(&format!(
-        "mcp-proxy: {error:#}"
-    )));
+    say(&format!("mcp-proxy: {error:#}"));
 }
 
 /// A mistake on the command line, as clap puts it, in the voice of all other errors.
 pub fn usage_error(text: &str) {
     let text = text.strip_prefix("error: ").unwrap_or(text).trim_end();
-    say(&mcp_proxy_wire::terminal_text::sanitize_lines(&format!(
-        "mcp-proxy: {text}"
-    )));
+    say(&format!("mcp-proxy: {text}"));
 }
 
 /// The result of a command, on stdout.
