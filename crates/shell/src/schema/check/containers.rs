@@ -98,6 +98,7 @@ impl<'a> SchemaCheck<'a> {
                     .as_ref()
                     .is_none_or(|pattern| pattern.is_match(name));
                 is_known |= matches;
+                self.is_partial |= pattern.is_none();
                 if matches && pattern.is_some() {
                     let path = joined(&joined(path, "patternProperties"), text);
                     self.value(schema, &path, member, &at, level + 1);
