@@ -5,7 +5,8 @@ mod containers;
 #[cfg(test)]
 mod tests;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -83,10 +84,13 @@ pub(crate) struct SchemaViolation {
 
 /// Everything that is wrong with `value`, up to a limit.
 pub(crate) fn violations(schema: &Value, value: &Value) -> Vec<SchemaViolation> {
-    let steps = Cell::new(MOST_STEPS);
+    let shared = SharedState {
+        steps: Cell::new(MOST_STEPS),
+        patterns: RefCell::default(),
+    };
     let mut check = SchemaCheck {
         root: schema,
-        steps: &steps,
+        shared: &shared,
         found: Vec::new(),
         is_partial: false,
     };
@@ -98,10 +102,36 @@ pub(crate) fn violations(schema: &Value, value: &Value) -> Vec<SchemaViolation> 
 /// A keyword, whether a number obeys it, and what it asks for in words.
 type NumberLimit = (&'static str, fn(f64, f64) -> bool, &'static str);
 
+/// What a check shares with the checks of alternatives within it.
+struct SharedState {
+    /// What is left of the steps.
+    steps: Cell<usize>,
+    /// The patterns so far: compiling one takes far longer than a step. `None`: it is of another dialect (lookaround).
+    patterns: RefCell<HashMap<String, Option<Regex>>>,
+}
+
+impl SharedState {
+    /// Takes a step, if one is left.
+    fn step(&self) -> bool {
+        let left = self.steps.get();
+        self.steps.set(left.saturating_sub(1));
+        left > 0
+    }
+
+    fn pattern(&self, text: &str) -> Option<Regex> {
+        if let Some(known) = self.patterns.borrow().get(text) {
+            return known.clone();
+        }
+        let pattern = Regex::new(text).ok();
+        let mut patterns = self.patterns.borrow_mut();
+        patterns.insert(text.to_owned(), pattern.clone());
+        pattern
+    }
+}
+
 struct SchemaCheck<'a> {
     root: &'a Value,
-    /// What is left of the steps.
-    steps: &'a Cell<usize>,
+    shared: &'a SharedState,
     found: Vec<SchemaViolation>,
     /// Something was not checked, so that no violation does not mean that the value is accepted.
     is_partial: bool,
@@ -145,7 +175,7 @@ impl<'a> SchemaCheck<'a> {
     ) -> SchemaCheck<'a> {
         let mut check = SchemaCheck {
             root: self.root,
-            steps: self.steps,
+            shared: self.shared,
             found: Vec::new(),
             is_partial: false,
         };
@@ -161,11 +191,10 @@ impl<'a> SchemaCheck<'a> {
         place: &str,
         level: usize,
     ) {
-        if level > MOST_LEVELS || self.found.len() >= MOST_VIOLATIONS || self.steps.get() == 0 {
+        if level > MOST_LEVELS || self.found.len() >= MOST_VIOLATIONS || !self.shared.step() {
             self.is_partial = true;
             return;
         }
-        self.steps.set(self.steps.get() - 1);
         if schema.get("$ref").is_some() && schema.as_object().is_some_and(|all| all.len() > 1) {
             // What stands beside a reference is not checked.
             self.is_partial = true;
@@ -320,14 +349,14 @@ impl<'a> SchemaCheck<'a> {
             "character",
         );
         let pattern = keywords.get("pattern").and_then(Value::as_str);
-        match pattern.map(Regex::new) {
-            Some(Ok(pattern)) if !pattern.is_match(text) => {
+        match pattern.map(|text| self.shared.pattern(text)) {
+            Some(Some(pattern)) if !pattern.is_match(text) => {
                 let problem = format!("{} does not match the pattern {pattern}", shown_text(text));
                 self.report(path, "pattern", place, problem);
             }
-            // A pattern of another dialect (lookaround) is left to the server.
-            Some(Err(_)) => self.is_partial = true,
-            Some(Ok(_)) | None => {}
+            // It is left to the server.
+            Some(None) => self.is_partial = true,
+            Some(Some(_)) | None => {}
         }
     }
 

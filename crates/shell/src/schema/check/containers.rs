@@ -82,7 +82,7 @@ impl<'a> SchemaCheck<'a> {
         let patterns: Vec<(&String, Option<Regex>, &'a Value)> = patterns
             .into_iter()
             .flatten()
-            .map(|(text, schema)| (text, Regex::new(text).ok(), schema))
+            .map(|(text, schema)| (text, self.shared.pattern(text), schema))
             .collect();
         for (name, member) in members {
             let at = member_place(place, name);

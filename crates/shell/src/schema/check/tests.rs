@@ -183,3 +183,16 @@ fn an_alternative_that_is_not_wholly_checked_neither_fits_nor_excludes() {
         assert!(!violations(&schema, &value).is_empty(), "{schema} {value}");
     }
 }
+
+#[test]
+fn a_pattern_is_compiled_once() {
+    let shared = SharedState {
+        steps: Cell::new(0),
+        patterns: RefCell::default(),
+    };
+    for _ in 0..2 {
+        assert!(shared.pattern("a+").is_some());
+        assert!(shared.pattern("(?<!a)b").is_none());
+    }
+    assert_eq!(shared.patterns.borrow().len(), 2);
+}
