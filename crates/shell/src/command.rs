@@ -20,7 +20,7 @@ use crate::details::details;
 use crate::failure::CommandFailure;
 use crate::near_names::did_you_mean;
 use crate::output::CommandOutput;
-use crate::results::{prompt_result, resource_result, tool_result, write_output};
+use crate::results::{check_output, prompt_result, resource_result, tool_result, write_output};
 use crate::text::{columns, first_sentence};
 
 /// The most that is read from stdin.
@@ -167,6 +167,7 @@ async fn call(
     args: &CallArgs,
     screen: &mut CommandOutput,
 ) -> Result<(), CommandFailure> {
+    args.output.as_deref().map_or(Ok(()), check_output)?;
     let given = given_arguments(args)?;
     let tools = conversation.list(CapabilityType::Tool).await?;
     let Some(tool) = tools.find(&args.name) else {
@@ -250,6 +251,7 @@ async fn read(
     args: &ReadArgs,
     screen: &mut CommandOutput,
 ) -> Result<(), CommandFailure> {
+    args.output.as_deref().map_or(Ok(()), check_output)?;
     let result = match conversation.client.read_resource(&args.uri).await {
         Ok(result) => to_value(&result),
         Err(error) => {

@@ -63,7 +63,7 @@ impl Conversation {
         options: &ConversationOptions,
     ) -> Result<Conversation, CommandFailure> {
         let progress = Arc::new(ProgressLine::default());
-        let questions = Questions::new(Arc::clone(&progress));
+        let questions = Questions::new(server.shown.clone(), Arc::clone(&progress));
         let changed = Arc::new(AtomicBool::new(false));
         let asked = questions.clone();
         let (seen, line, log) = (
@@ -114,11 +114,12 @@ impl Conversation {
         command: &ClientCommand,
         screen: &mut CommandOutput,
     ) -> Result<(), CommandFailure> {
+        let running = self.questions.begin();
         let outcome = tokio::select! {
             outcome = command::run(command, self, screen) => outcome,
             _ = tokio::signal::ctrl_c() => Err(CommandFailure::Cancelled),
         };
-        self.questions.stop();
+        drop(running);
         self.progress.clear();
         outcome
     }

@@ -7,7 +7,7 @@ use mcp_proxy_wire::terminal_text::{sanitize, sanitize_lines};
 
 use crate::catalog::CatalogItem;
 use crate::schema::{
-    self, JsonType, allowed_types, choices, properties, required, resolve, type_words,
+    self, JsonType, MOST_LISTS, allowed_types, choices, properties, required, resolve, type_words,
 };
 use crate::text::indented;
 
@@ -229,7 +229,7 @@ fn example_words(schema: &Value) -> String {
     let words = words.filter(|(name, _)| needed.contains(name));
     words
         .map(|(name, own)| {
-            let word = match example(schema, own) {
+            let word = match example(schema, own, 0) {
                 Value::String(text) => format!("{name}={text}"),
                 value => match value.is_array() || value.is_object() {
                     true => format!("{name}:={value}"),
@@ -241,7 +241,7 @@ fn example_words(schema: &Value) -> String {
         .collect()
 }
 
-fn example(root: &Value, own: &Value) -> Value {
+fn example(root: &Value, own: &Value, lists: usize) -> Value {
     let (resolved, _) = resolve(root, own, &[]);
     let examples = resolved.get("examples").and_then(Value::as_array);
     if let Some(given) = examples
@@ -262,8 +262,8 @@ fn example(root: &Value, own: &Value) -> Value {
         Some(JsonType::Array) => {
             let items = resolved
                 .get("items")
-                .filter(|items| !allowed_types(root, items).is_empty());
-            let item = items.map(|items| example(root, items));
+                .filter(|items| lists < MOST_LISTS && !allowed_types(root, items).is_empty());
+            let item = items.map(|items| example(root, items, lists + 1));
             Value::Array(item.into_iter().collect())
         }
         Some(JsonType::Object) => Value::Object(serde_json::Map::new()),
@@ -287,5 +287,20 @@ pub(crate) fn quoted(word: &str) -> String {
         false => {
             shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_example_of_a_list_of_itself_ends() {
+        let schema = json!({"required": ["x"], "properties": {
+            "x": {"type": "array", "items": {"$ref": "#/properties/x"}}
+        }});
+        assert!(example_words(&schema).contains("x:=[["));
     }
 }

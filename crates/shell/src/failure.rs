@@ -9,6 +9,8 @@ pub enum CommandFailure {
     Server(String),
     /// The mistake was found before anything was sent.
     Mistake(String),
+    /// The result arrived, and could not be written.
+    Unwritten(String),
     /// There is no conversation with the server.
     Unreachable(String),
     /// Nobody reads the results any more, as with `| head`.
@@ -22,7 +24,7 @@ impl CommandFailure {
     pub fn exit_code(&self) -> u8 {
         match self {
             CommandFailure::OutputClosed => 0,
-            CommandFailure::Server(_) => 1,
+            CommandFailure::Server(_) | CommandFailure::Unwritten(_) => 1,
             CommandFailure::Mistake(_) => 2,
             CommandFailure::Unreachable(_) => 3,
             CommandFailure::Cancelled => 130,
@@ -34,6 +36,7 @@ impl CommandFailure {
         match self {
             CommandFailure::Server(text)
             | CommandFailure::Mistake(text)
+            | CommandFailure::Unwritten(text)
             | CommandFailure::Unreachable(text) => text,
             CommandFailure::OutputClosed => "",
             CommandFailure::Cancelled => "cancelled",

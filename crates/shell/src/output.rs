@@ -40,10 +40,7 @@ impl CommandOutput {
         let written = self.out.write_all(text.as_bytes());
         written
             .and_then(|()| self.out.flush())
-            .map_err(|error| match error.kind() {
-                std::io::ErrorKind::BrokenPipe => CommandFailure::OutputClosed,
-                _ => CommandFailure::Mistake(format!("cannot print: {error}")),
-            })
+            .map_err(|error| cannot_print(&error))
     }
 
     /// Prints one JSON document: on a terminal for a person, otherwise on one line.
@@ -56,5 +53,13 @@ impl CommandOutput {
             OutputReader::Program => value.to_string(),
         };
         self.print(&format!("{text}\n"))
+    }
+}
+
+/// Why results cannot be printed. A reader that has left is not worth a word.
+pub(crate) fn cannot_print(error: &std::io::Error) -> CommandFailure {
+    match error.kind() {
+        std::io::ErrorKind::BrokenPipe => CommandFailure::OutputClosed,
+        _ => CommandFailure::Unwritten(format!("cannot print: {error}")),
     }
 }

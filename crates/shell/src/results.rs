@@ -1,6 +1,7 @@
 //! Results for a person: texts as they are, everything else described or written to a file.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use mcp_proxy_wire::terminal_text::{sanitize, sanitize_lines};
 
 use crate::failure::CommandFailure;
-use crate::output::OutputReader;
+use crate::output::{OutputReader, cannot_print};
 use crate::text::size;
 
 /// A text of a server for this reader.
@@ -70,6 +71,32 @@ pub(crate) fn prompt_result(result: &Value, reader: OutputReader) -> String {
     text
 }
 
+/// Refuses a file that cannot be written, before anything is sent. What it holds stays.
+pub(crate) fn check_output(path: &Path) -> Result<(), CommandFailure> {
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    let checked = match std::fs::metadata(path) {
+        // Opening a pipe twice would show its reader an end.
+        Ok(found) if !found.is_file() && !found.is_dir() => return Ok(()),
+        Ok(_) => File::options().write(true).open(path).map(drop),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            match File::options().write(true).create_new(true).open(path) {
+                // A call that fails leaves no empty file.
+                Ok(_) => std::fs::remove_file(path),
+                // A link to a file that is not there yet.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+                Err(error) => Err(error),
+            }
+        }
+        Err(error) => Err(error),
+    };
+    checked.map_err(|error| {
+        let path = path.display();
+        CommandFailure::Mistake(format!("cannot write {path}: {error}; nothing was sent"))
+    })
+}
+
 /// Writes what a result holds to `path`, or to `out` if that is `-`. Says what was written.
 pub(crate) fn write_output(
     result: &Value,
@@ -103,8 +130,7 @@ pub(crate) fn write_output(
     let mut said = Vec::new();
     for (at, (bytes, mime)) in files.iter().enumerate() {
         if path == Path::new("-") {
-            out.write_all(bytes)
-                .map_err(|error| cannot_write(path, &error))?;
+            out.write_all(bytes).map_err(|error| cannot_print(&error))?;
             continue;
         }
         let path = numbered(path, at);
@@ -120,7 +146,7 @@ pub(crate) fn write_output(
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> CommandFailure {
-    CommandFailure::Mistake(format!("cannot write {}: {error}", path.display()))
+    CommandFailure::Unwritten(format!("cannot write {}: {error}", path.display()))
 }
 
 /// The first file has the name that was given, the next ones a number in it.
@@ -248,6 +274,44 @@ mod tests {
         assert_eq!(tool_result(&twice, OutputReader::Program), "{\"sum\":3}\n");
         let wrapped = json!({"content": [{"type": "text", "text": "hi"}], "structuredContent": {"result": "hi"}});
         assert_eq!(tool_result(&wrapped, OutputReader::Program), "hi\n");
+    }
+
+    #[test]
+    fn an_output_that_cannot_be_written_is_a_mistake_before_the_call() {
+        let folder = std::env::temp_dir().join(format!("shell-output-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let (new, old) = (folder.join("new"), folder.join("old"));
+        std::fs::write(&old, "kept").unwrap();
+        for good in [Path::new("-"), Path::new("/dev/null"), &new, &old] {
+            assert_eq!(check_output(good), Ok(()), "{}", good.display());
+        }
+        assert!(!new.exists());
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "kept");
+        for bad in [&folder, &folder.join("none/x"), &old.join("x")] {
+            let failure = check_output(bad).unwrap_err();
+            assert_eq!(failure.exit_code(), 2, "{}", bad.display());
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_result_that_cannot_be_written_is_not_a_mistake() {
+        struct FailingOutput(ErrorKind);
+        impl Write for FailingOutput {
+            fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+                Err(self.0.into())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let result = json!({"content": [{"type": "text", "text": "x"}]});
+        let to = |path: &str, kind| {
+            write_output(&result, Path::new(path), &mut FailingOutput(kind)).unwrap_err()
+        };
+        assert_eq!(to("-", ErrorKind::BrokenPipe), CommandFailure::OutputClosed);
+        assert_eq!(to("-", ErrorKind::StorageFull).exit_code(), 1);
+        assert_eq!(to("/dev/null/x", ErrorKind::Other).exit_code(), 1);
     }
 
     #[test]

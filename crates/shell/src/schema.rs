@@ -6,6 +6,8 @@
 mod check;
 mod excerpt;
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 pub(crate) use check::{SchemaViolation, violations};
@@ -13,6 +15,9 @@ pub(crate) use excerpt::excerpt;
 
 /// References that are followed one after the other. A longer chain is a circle.
 const MOST_REFERENCES: usize = 32;
+
+/// Lists within lists that are described. Deeper ones are just lists: their schema may be a circle.
+pub(crate) const MOST_LISTS: usize = 4;
 
 /// The types that JSON Schema knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,15 +113,21 @@ pub(crate) fn pointer(path: &[String]) -> String {
 /// The types that a schema allows, as far as it says. Empty: it does not say.
 pub(crate) fn allowed_types(root: &Value, schema: &Value) -> Vec<JsonType> {
     let mut types = Vec::new();
-    collect_types(root, schema, &mut types, 0);
+    collect_types(root, schema, &mut types, &mut HashSet::new(), 0);
     types
 }
 
-fn collect_types(root: &Value, schema: &Value, types: &mut Vec<JsonType>, depth: usize) {
-    if depth > MOST_REFERENCES {
+fn collect_types(
+    root: &Value,
+    schema: &Value,
+    types: &mut Vec<JsonType>,
+    seen: &mut HashSet<*const Value>,
+    depth: usize,
+) {
+    let (schema, _) = resolve(root, schema, &[]);
+    if depth > MOST_REFERENCES || !seen.insert(std::ptr::from_ref(schema)) {
         return;
     }
-    let (schema, _) = resolve(root, schema, &[]);
     let words: Vec<&str> = match schema.get("type") {
         Some(Value::String(word)) => vec![word],
         Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).collect(),
@@ -146,7 +157,7 @@ fn collect_types(root: &Value, schema: &Value, types: &mut Vec<JsonType>, depth:
     for keyword in ["anyOf", "oneOf", "allOf"] {
         let parts = schema.get(keyword).and_then(Value::as_array);
         for part in parts.into_iter().flatten() {
-            collect_types(root, part, types, depth + 1);
+            collect_types(root, part, types, seen, depth + 1);
         }
     }
 }
@@ -161,7 +172,7 @@ pub(crate) fn property<'a>(root: &'a Value, schema: &'a Value, name: &str) -> Op
 /// The properties that a schema declares, in order, those of `allOf` included.
 pub(crate) fn properties<'a>(root: &'a Value, schema: &'a Value) -> Vec<(&'a str, &'a Value)> {
     let mut found = Vec::new();
-    collect_properties(root, schema, &mut found, 0);
+    collect_properties(root, schema, &mut found, &mut HashSet::new(), 0);
     found
 }
 
@@ -169,12 +180,13 @@ fn collect_properties<'a>(
     root: &'a Value,
     schema: &'a Value,
     found: &mut Vec<(&'a str, &'a Value)>,
+    seen: &mut HashSet<*const Value>,
     depth: usize,
 ) {
-    if depth > MOST_REFERENCES {
+    let (schema, _) = resolve(root, schema, &[]);
+    if depth > MOST_REFERENCES || !seen.insert(std::ptr::from_ref(schema)) {
         return;
     }
-    let (schema, _) = resolve(root, schema, &[]);
     let declared = schema.get("properties").and_then(Value::as_object);
     for (name, property) in declared.into_iter().flatten() {
         if found.iter().all(|(known, _)| known != name) {
@@ -183,7 +195,7 @@ fn collect_properties<'a>(
     }
     let parts = schema.get("allOf").and_then(Value::as_array);
     for part in parts.into_iter().flatten() {
-        collect_properties(root, part, found, depth + 1);
+        collect_properties(root, part, found, seen, depth + 1);
     }
 }
 
@@ -212,13 +224,17 @@ pub(crate) fn choices<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> 
 
 /// The type of a schema in words: `integer`, `string or null`, `array of string`.
 pub(crate) fn type_words(root: &Value, schema: &Value) -> String {
+    nested_type_words(root, schema, 0)
+}
+
+fn nested_type_words(root: &Value, schema: &Value, lists: usize) -> String {
     let (resolved, _) = resolve(root, schema, &[]);
     let types = allowed_types(root, schema);
     let words: Vec<String> = types
         .iter()
         .map(|kind| match (kind, resolved.get("items")) {
-            (JsonType::Array, Some(items)) => {
-                let items = type_words(root, items);
+            (JsonType::Array, Some(items)) if lists < MOST_LISTS => {
+                let items = nested_type_words(root, items, lists + 1);
                 match items.as_str() {
                     "any" => "array".to_owned(),
                     items => format!("array of {items}"),
@@ -230,5 +246,29 @@ pub(crate) fn type_words(root: &Value, schema: &Value) -> String {
     match words.is_empty() {
         true => "any".to_owned(),
         false => words.join(" or "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_list_of_itself_is_described() {
+        let root =
+            json!({"properties": {"x": {"type": "array", "items": {"$ref": "#/properties/x"}}}});
+        let words = type_words(&root, &root["properties"]["x"]);
+        assert!(words.starts_with("array of array"), "{words}");
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_twice_is_read_once() {
+        let twice = json!([{"$ref": "#"}, {"$ref": "#"}, {"type": "string"}]);
+        let any = json!({"anyOf": twice, "oneOf": twice});
+        assert_eq!(allowed_types(&any, &any), [JsonType::String]);
+        let all = json!({"properties": {"a": {}}, "allOf": twice});
+        assert_eq!(properties(&all, &all).len(), 1);
     }
 }

@@ -67,7 +67,7 @@ fn a_question_of_the_server_is_asked_and_can_be_declined() {
     let terminal = start(home.path(), &[]);
     terminal.shows("server>");
     terminal.types("call ask_name");
-    terminal.shows("The server asks:");
+    terminal.shows(" asks:");
     terminal.shows("name (string)");
     terminal.types("Ada");
     terminal.shows("Ada!");

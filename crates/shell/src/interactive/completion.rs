@@ -202,7 +202,10 @@ impl Completer for ShellHelper {
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let (before, start, word) = split(&line[..position]);
         let mut found = self.candidates(&before, word);
-        found.retain(|candidate| candidate.text.starts_with(word));
+        // What would act on the terminal must not be put into the line.
+        found.retain(|candidate| {
+            candidate.text.starts_with(word) && sanitize(&candidate.text) == candidate.text
+        });
         let widest = found
             .iter()
             .map(|candidate| candidate.text.chars().count())
@@ -353,6 +356,37 @@ mod tests {
         assert_eq!(lines("prompt greet "), ["prompt greet who="]);
         assert_eq!(lines("use "), ["use one "]);
         assert!(lines("call unknown ").is_empty());
+    }
+
+    #[test]
+    fn what_acts_on_the_terminal_is_not_completed() {
+        let tool = |name: &str| {
+            let schema =
+                json!({"properties": {"a\u{1b}[2J": {}, "b": {"enum": ["\u{9b}2J", "c"]}}});
+            CatalogItem::new(
+                CapabilityType::Tool,
+                json!({"name": name, "inputSchema": schema}),
+            )
+        };
+        let mut helper = ShellHelper::default();
+        helper.set(KnownNames {
+            connections: Vec::new(),
+            parts: vec![CatalogPart {
+                kind: CapabilityType::Tool,
+                items: vec![tool("draw"), tool("draw\u{1b}[2J")],
+            }],
+        });
+        let history = rustyline::history::DefaultHistory::new();
+        for (line, only) in [
+            ("call ", "draw "),
+            ("call draw ", "b="),
+            ("call draw b=", "b=c "),
+        ] {
+            let context = Context::new(&history);
+            let (_, pairs) = helper.complete(line, line.len(), &context).unwrap();
+            let texts: Vec<String> = pairs.into_iter().map(|pair| pair.replacement).collect();
+            assert_eq!(texts, [only], "{line}");
+        }
     }
 
     #[test]

@@ -145,6 +145,12 @@ pub(super) fn parse(line: &str) -> Result<Option<ShellVerb>, CommandFailure> {
         .try_get_matches_from(&words)
         .and_then(|matches| ShellLine::from_arg_matches(&matches));
     match parsed {
+        Ok(ShellLine {
+            verb: ShellVerb::Call(call),
+        }) if call.words.iter().any(|word| word == "-") => Err(CommandFailure::Mistake(
+            "the shell reads its commands from stdin, so `-` cannot; use --args or --args-file"
+                .to_owned(),
+        )),
         Ok(line) => Ok(Some(line.verb)),
         Err(error) if !error.use_stderr() => Ok(Some(ShellVerb::Help {
             command: Some(first.clone()).filter(|word| !word.starts_with('-')),
@@ -204,6 +210,13 @@ mod tests {
         }
         assert!(!is_complete("call add 'x"));
         assert!(is_complete("# it's fine"));
+    }
+
+    #[test]
+    fn arguments_from_stdin_are_refused() {
+        let failure = parse("call add -").unwrap_err();
+        assert_eq!(failure.exit_code(), 2);
+        assert!(failure.text().contains("--args"), "{}", failure.text());
     }
 
     #[test]

@@ -5,6 +5,9 @@ mod containers;
 #[cfg(test)]
 mod tests;
 
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+
 use regex::Regex;
 use serde_json::{Map, Value};
 
@@ -13,8 +16,60 @@ use crate::near_names::did_you_mean;
 
 /// Schemas within schemas. Deeper ones are not checked.
 const MOST_LEVELS: usize = 64;
+/// Schemas that are applied to values in one check. What is left after them is not checked: alternatives that refer to
+/// themselves multiply.
+const MOST_STEPS: usize = 100_000;
 /// Violations that are reported at once.
 const MOST_VIOLATIONS: usize = 10;
+
+/// The keywords that are checked, and those that accept every value.
+const KNOWN_KEYWORDS: [&str; 45] = [
+    "type",
+    "enum",
+    "const",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "prefixItems",
+    "items",
+    "minProperties",
+    "maxProperties",
+    "required",
+    "dependentRequired",
+    "properties",
+    "patternProperties",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "$schema",
+    "$id",
+    "$anchor",
+    "$comment",
+    "$defs",
+    "definitions",
+    "title",
+    "description",
+    "default",
+    "example",
+    "examples",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+    "discriminator",
+];
 
 /// A keyword that a value breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,9 +84,15 @@ pub(crate) struct SchemaViolation {
 
 /// Everything that is wrong with `value`, up to a limit.
 pub(crate) fn violations(schema: &Value, value: &Value) -> Vec<SchemaViolation> {
+    let shared = SharedState {
+        steps: Cell::new(MOST_STEPS),
+        patterns: RefCell::default(),
+    };
     let mut check = SchemaCheck {
         root: schema,
+        shared: &shared,
         found: Vec::new(),
+        is_partial: false,
     };
     check.value(schema, &[], value, "", 0);
     check.found.truncate(MOST_VIOLATIONS);
@@ -41,9 +102,48 @@ pub(crate) fn violations(schema: &Value, value: &Value) -> Vec<SchemaViolation> 
 /// A keyword, whether a number obeys it, and what it asks for in words.
 type NumberLimit = (&'static str, fn(f64, f64) -> bool, &'static str);
 
+/// What a check shares with the checks of alternatives within it.
+struct SharedState {
+    /// What is left of the steps.
+    steps: Cell<usize>,
+    /// The patterns so far: compiling one takes far longer than a step. `None`: it is of another dialect (lookaround).
+    patterns: RefCell<HashMap<String, Option<Regex>>>,
+}
+
+impl SharedState {
+    /// Takes a step, if one is left.
+    fn step(&self) -> bool {
+        let left = self.steps.get();
+        self.steps.set(left.saturating_sub(1));
+        left > 0
+    }
+
+    fn pattern(&self, text: &str) -> Option<Regex> {
+        if let Some(known) = self.patterns.borrow().get(text) {
+            return known.clone();
+        }
+        let pattern = Regex::new(text).ok();
+        let mut patterns = self.patterns.borrow_mut();
+        patterns.insert(text.to_owned(), pattern.clone());
+        pattern
+    }
+}
+
 struct SchemaCheck<'a> {
     root: &'a Value,
+    shared: &'a SharedState,
     found: Vec<SchemaViolation>,
+    /// Something was not checked, so that no violation does not mean that the value is accepted.
+    is_partial: bool,
+}
+
+/// What a part of a schema says of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PartVerdict {
+    Accepts,
+    Refuses,
+    /// It has something that is not checked here.
+    Unknown,
 }
 
 impl<'a> SchemaCheck<'a> {
@@ -56,8 +156,13 @@ impl<'a> SchemaCheck<'a> {
     }
 
     /// Whether a part of the schema accepts the value.
-    fn accepts(&self, schema: &'a Value, value: &Value, level: usize) -> bool {
-        self.inner(schema, &[], value, "", level).is_empty()
+    fn verdict(&self, schema: &'a Value, value: &Value, level: usize) -> PartVerdict {
+        let check = self.inner(schema, &[], value, "", level);
+        match (check.found.is_empty(), check.is_partial) {
+            (false, _) => PartVerdict::Refuses,
+            (true, true) => PartVerdict::Unknown,
+            (true, false) => PartVerdict::Accepts,
+        }
     }
 
     fn inner(
@@ -67,13 +172,15 @@ impl<'a> SchemaCheck<'a> {
         value: &Value,
         place: &str,
         level: usize,
-    ) -> Vec<SchemaViolation> {
+    ) -> SchemaCheck<'a> {
         let mut check = SchemaCheck {
             root: self.root,
+            shared: self.shared,
             found: Vec::new(),
+            is_partial: false,
         };
         check.value(schema, path, value, place, level);
-        check.found
+        check
     }
 
     fn value(
@@ -84,8 +191,13 @@ impl<'a> SchemaCheck<'a> {
         place: &str,
         level: usize,
     ) {
-        if level > MOST_LEVELS || self.found.len() >= MOST_VIOLATIONS {
+        if level > MOST_LEVELS || self.found.len() >= MOST_VIOLATIONS || !self.shared.step() {
+            self.is_partial = true;
             return;
+        }
+        if schema.get("$ref").is_some() && schema.as_object().is_some_and(|all| all.len() > 1) {
+            // What stands beside a reference is not checked.
+            self.is_partial = true;
         }
         let (schema, path) = resolve(self.root, schema, path);
         let keywords = match schema {
@@ -98,9 +210,16 @@ impl<'a> SchemaCheck<'a> {
                 });
                 return;
             }
+            Value::Bool(true) => return,
             Value::Object(keywords) => keywords,
-            _ => return,
+            _ => {
+                self.is_partial = true;
+                return;
+            }
         };
+        self.is_partial |= keywords
+            .keys()
+            .any(|keyword| !KNOWN_KEYWORDS.contains(&keyword.as_str()));
         if !self.type_fits(keywords, &path, value, place) {
             // What else is wrong follows from it.
             return;
@@ -126,7 +245,11 @@ impl<'a> SchemaCheck<'a> {
         let words: Vec<&str> = match keywords.get("type") {
             Some(Value::String(word)) => vec![word],
             Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).collect(),
-            _ => return true,
+            Some(_) => {
+                self.is_partial = true;
+                return true;
+            }
+            None => return true,
         };
         let own = JsonType::of(value);
         let fits = words
@@ -226,12 +349,14 @@ impl<'a> SchemaCheck<'a> {
             "character",
         );
         let pattern = keywords.get("pattern").and_then(Value::as_str);
-        // A pattern of another dialect (lookaround) is left to the server.
-        if let Some(Ok(pattern)) = pattern.map(Regex::new)
-            && !pattern.is_match(text)
-        {
-            let problem = format!("{} does not match the pattern {pattern}", shown_text(text));
-            self.report(path, "pattern", place, problem);
+        match pattern.map(|text| self.shared.pattern(text)) {
+            Some(Some(pattern)) if !pattern.is_match(text) => {
+                let problem = format!("{} does not match the pattern {pattern}", shown_text(text));
+                self.report(path, "pattern", place, problem);
+            }
+            // It is left to the server.
+            Some(None) => self.is_partial = true,
+            Some(Some(_)) | None => {}
         }
     }
 

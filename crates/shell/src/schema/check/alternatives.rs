@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{SchemaCheck, joined, shown};
+use super::{PartVerdict, SchemaCheck, joined, shown};
 use crate::schema::{resolve, type_words};
 
 impl<'a> SchemaCheck<'a> {
@@ -23,28 +23,43 @@ impl<'a> SchemaCheck<'a> {
             let Some(parts) = parts(keyword) else {
                 continue;
             };
-            let accepting = parts
+            let verdicts: Vec<PartVerdict> = parts
                 .iter()
-                .filter(|part| self.accepts(part, value, level + 1))
-                .count();
-            if accepting == 0 {
+                .map(|part| self.verdict(part, value, level + 1))
+                .collect();
+            let count = |wanted: PartVerdict| verdicts.iter().filter(|one| **one == wanted).count();
+            let accepting = count(PartVerdict::Accepts);
+            let unknown = count(PartVerdict::Unknown);
+            if accepting + unknown == 0 {
                 self.no_part_accepts(parts, keyword, path, value, place, level);
             } else if keyword == "oneOf" && accepting > 1 {
                 let problem = format!("{} fits {accepting} alternatives, not one", shown(value));
                 self.report(path, keyword, place, problem);
+            } else {
+                self.is_partial |= unknown > 0 && (keyword == "oneOf" || accepting == 0);
             }
         }
-        if let Some(part) = keywords.get("not")
-            && self.accepts(part, value, level + 1)
-        {
-            self.report(path, "not", place, format!("{} is excluded", shown(value)));
+        if let Some(part) = keywords.get("not") {
+            match self.verdict(part, value, level + 1) {
+                PartVerdict::Accepts => {
+                    self.report(path, "not", place, format!("{} is excluded", shown(value)));
+                }
+                PartVerdict::Refuses => {}
+                PartVerdict::Unknown => self.is_partial = true,
+            }
         }
         if let Some(condition) = keywords.get("if") {
-            let branch = match self.accepts(condition, value, level + 1) {
-                true => "then",
-                false => "else",
+            let branch = match self.verdict(condition, value, level + 1) {
+                PartVerdict::Accepts => Some("then"),
+                PartVerdict::Refuses => Some("else"),
+                PartVerdict::Unknown => {
+                    self.is_partial = true;
+                    None
+                }
             };
-            if let Some(part) = keywords.get(branch) {
+            if let Some(branch) = branch
+                && let Some(part) = keywords.get(branch)
+            {
                 self.value(part, &joined(path, branch), value, place, level + 1);
             }
         }
@@ -64,7 +79,7 @@ impl<'a> SchemaCheck<'a> {
         for (at, part) in parts.iter().enumerate() {
             let part_path = joined(&joined(path, keyword), &at.to_string());
             let (_, resolved) = resolve(self.root, part, &part_path);
-            let found = self.inner(part, &part_path, value, place, level + 1);
+            let found = self.inner(part, &part_path, value, place, level + 1).found;
             let wrong_type = joined(&resolved, "type");
             if found.iter().all(|violation| violation.path != wrong_type) {
                 meant.push(found);

@@ -82,7 +82,7 @@ impl<'a> SchemaCheck<'a> {
         let patterns: Vec<(&String, Option<Regex>, &'a Value)> = patterns
             .into_iter()
             .flatten()
-            .map(|(text, schema)| (text, Regex::new(text).ok(), schema))
+            .map(|(text, schema)| (text, self.shared.pattern(text), schema))
             .collect();
         for (name, member) in members {
             let at = member_place(place, name);
@@ -98,6 +98,7 @@ impl<'a> SchemaCheck<'a> {
                     .as_ref()
                     .is_none_or(|pattern| pattern.is_match(name));
                 is_known |= matches;
+                self.is_partial |= pattern.is_none();
                 if matches && pattern.is_some() {
                     let path = joined(&joined(path, "patternProperties"), text);
                     self.value(schema, &path, member, &at, level + 1);

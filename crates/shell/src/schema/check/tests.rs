@@ -132,3 +132,67 @@ fn a_deep_value_ends_the_check_and_not_the_program() {
     let deep = (0..200).fold(json!([]), |inner, _| json!([inner]));
     assert_eq!(violations(&tree, &deep), []);
 }
+
+#[test]
+fn alternatives_that_refer_to_themselves_end() {
+    for keyword in ["anyOf", "oneOf", "allOf"] {
+        let schema = json!({keyword: [{"$ref": "#"}, {"$ref": "#"}]});
+        assert_eq!(violations(&schema, &json!(1)), [], "{keyword}");
+    }
+    let schema = json!({"not": {"$ref": "#"}});
+    assert_eq!(violations(&schema, &json!(1)), []);
+}
+
+#[test]
+fn an_alternative_that_is_not_wholly_checked_neither_fits_nor_excludes() {
+    let date = json!({"type": "string", "format": "date"});
+    let address = json!({"type": "string", "format": "email"});
+    for (schema, value) in [
+        (json!({"oneOf": [date, address]}), json!("2026-01-01")),
+        (json!({"oneOf": [{"type": "string"}, address]}), json!("x")),
+        (json!({"not": date}), json!("x")),
+        (
+            json!({"not": {"properties": {"a": date}}}),
+            json!({"a": "x"}),
+        ),
+        (json!({"not": {"not": {"not": date}}}), json!("x")),
+        (json!({"not": {"anyOf": [date, address]}}), json!("x")),
+        (json!({"not": {"pattern": "(?<!a)b"}}), json!("x")),
+        (
+            json!({"not": {"$ref": "https://example.com/schema"}}),
+            json!("x"),
+        ),
+        (
+            json!({"if": date, "then": false, "else": false}),
+            json!("x"),
+        ),
+    ] {
+        assert_eq!(violations(&schema, &value), [], "{schema} {value}");
+    }
+    for (schema, value) in [
+        (
+            json!({"oneOf": [{"title": "A"}, {"description": "B"}, date]}),
+            json!("x"),
+        ),
+        (json!({"oneOf": [date, address]}), json!(1)),
+        (
+            json!({"not": {"anyOf": [date, {"type": "string"}]}}),
+            json!("x"),
+        ),
+    ] {
+        assert!(!violations(&schema, &value).is_empty(), "{schema} {value}");
+    }
+}
+
+#[test]
+fn a_pattern_is_compiled_once() {
+    let shared = SharedState {
+        steps: Cell::new(0),
+        patterns: RefCell::default(),
+    };
+    for _ in 0..2 {
+        assert!(shared.pattern("a+").is_some());
+        assert!(shared.pattern("(?<!a)b").is_none());
+    }
+    assert_eq!(shared.patterns.borrow().len(), 2);
+}
