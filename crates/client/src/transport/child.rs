@@ -115,3 +115,29 @@ impl Drop for ChildTransport {
         self.kill();
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_server_started_ends_even_if_the_server_ended_by_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = "sleep 1000 >/dev/null & echo $! >sleep.pid; exec true";
+        let target = ClientTarget::command("sh", ["-c", script])
+            .current_dir(folder.path())
+            .stderr(ServerStderr::Discard);
+        let mut transport = ChildTransport::start(&target).unwrap();
+        assert!(transport.receive().await.is_none());
+        transport.close().await.unwrap();
+        let id = std::fs::read_to_string(folder.path().join("sleep.pid")).unwrap();
+        let process = std::path::Path::new("/proc").join(id.trim());
+        let gone = async {
+            while process.exists() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let gone = tokio::time::timeout(Duration::from_secs(10), gone).await;
+        assert!(gone.is_ok());
+    }
+}

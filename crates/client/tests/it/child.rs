@@ -48,18 +48,6 @@ async fn a_program_that_is_not_a_server_is_ended_with_what_it_started() {
 }
 
 #[tokio::test]
-async fn what_a_server_started_ends_with_it_even_if_the_server_ends_by_itself() {
-    let folder = tempfile::tempdir().unwrap();
-    let script = "sleep 1000 >/dev/null & echo $! >sleep.pid; exec true";
-    let target = ClientTarget::command("sh", ["-c", script])
-        .current_dir(folder.path())
-        .stderr(ServerStderr::Discard);
-    let error = ProxyClient::connect(target).await.unwrap_err();
-    assert!(matches!(error, ClientError::Connect { .. }), "{error}");
-    ends(&folder.path().join("sleep.pid")).await;
-}
-
-#[tokio::test]
 async fn a_program_that_ends_at_once_is_an_error() {
     let error = ProxyClient::connect("true").await.unwrap_err();
     assert!(matches!(error, ClientError::Connect { .. }), "{error}");
