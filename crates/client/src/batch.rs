@@ -1,17 +1,22 @@
 //! Several operations in one request.
 
-use mcp_proxy_tool::{CapabilityType, ProxyAction};
-use rmcp::model::{CallToolResult, JsonObject};
-use serde_json::Value;
-use tokio::task::JoinSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::call_options::CallOptions;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use mcp_proxy_tool::{CapabilityType, ProxyAction, ProxyToolError, render_error};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use serde_json::Value;
+
+use crate::call_options::{CallOptions, Progress};
 use crate::client::ProxyClient;
 use crate::discovery::knows_action;
 use crate::error::ClientError;
 use crate::operation::{operation_arguments, validate_operation};
 use crate::transform::{extract_embedded_data, single_resource};
 use crate::transport::keep_facts_in_result;
+
+/// How many operations run at the same time if each is a request of its own.
+const MAX_AT_ONCE: usize = 16;
 
 /// One operation of a batch.
 ///
@@ -62,7 +67,8 @@ impl ProxyClient {
     /// Runs operations at the same time. Their results come in the order of the operations, each as
     /// [`ProxyClient::proxy`] would have returned it. One that fails does not stop the others.
     ///
-    /// If the server's tool does not know batches, as Magg's does not, each operation is a request of its own.
+    /// If the server's tool does not know batches, as Magg's does not, each operation is a request of its own,
+    /// 16 at a time.
     ///
     /// ```no_run
     /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
@@ -93,17 +99,16 @@ impl ProxyClient {
     ) -> Result<Vec<CallToolResult>, ClientError> {
         let count = operations.len();
         let tool = self.proxy_tool().ok_or_else(|| self.no_proxy_tool())?;
-        let operations: Vec<JsonObject> = operations
-            .into_iter()
-            .map(|operation| operation.arguments)
-            .collect();
-        if !knows_action(tool, ProxyAction::Batch.as_str()) {
-            return self.one_by_one(operations, options).await;
-        }
         let mut arguments = JsonObject::new();
         arguments.insert("action".to_owned(), ProxyAction::Batch.as_str().into());
-        let operations = operations.into_iter().map(Value::Object).collect();
-        arguments.insert("operations".to_owned(), Value::Array(operations));
+        let values = operations
+            .iter()
+            .map(|operation| Value::Object(operation.arguments.clone()));
+        arguments.insert("operations".to_owned(), values.collect());
+        if !knows_action(tool, ProxyAction::Batch.as_str()) {
+            validate_operation(&arguments)?;
+            return self.run_separately(operations, options).await;
+        }
         let result = self.proxy_with(arguments, options).await?;
         if result.is_error == Some(true) {
             return Err(ClientError::from_failed_result(result));
@@ -122,25 +127,48 @@ impl ProxyClient {
         results.into_iter().map(decode_result).collect()
     }
 
-    async fn one_by_one(
+    /// Sends each operation as a request of its own, several at a time. Only the end of the connection ends them all.
+    async fn run_separately(
         &self,
-        operations: Vec<JsonObject>,
+        operations: Vec<BatchOperation>,
         options: CallOptions,
     ) -> Result<Vec<CallToolResult>, ClientError> {
-        operations.iter().try_for_each(validate_operation)?;
-        let mut running = JoinSet::new();
-        for (place, arguments) in operations.into_iter().enumerate() {
-            let (client, options) = (self.clone(), options.clone());
-            running.spawn(async move { (place, client.proxy_with(arguments, options).await) });
+        let count = operations.len();
+        let done = AtomicUsize::new(0);
+        let mut each = options.clone();
+        each.progress = None;
+        let run = async |operation: BatchOperation| {
+            let result = self.proxy_with(operation.arguments, each.clone()).await;
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            if let Some(report) = &options.progress {
+                report(Progress {
+                    progress: done as f64,
+                    total: Some(count as f64),
+                    message: None,
+                });
+            }
+            result.or_else(result_of_error)
+        };
+        let running: Vec<_> = operations.into_iter().map(run).collect();
+        stream::iter(running)
+            .buffered(MAX_AT_ONCE)
+            .try_collect()
+            .await
+    }
+}
+
+/// The result that reports the failure of one operation. If the connection is closed, the others fail too.
+fn result_of_error(error: ClientError) -> Result<CallToolResult, ClientError> {
+    match error {
+        ClientError::Closed { .. } => Err(error),
+        ClientError::Protocol { code, message, .. } => {
+            let bytes = render_error(&ProxyToolError::ServerError { code, message });
+            let result = serde_json::from_slice(&bytes);
+            result.map_err(|error| ClientError::decode("a result of the batch", error))
         }
-        let mut results = Vec::with_capacity(running.len());
-        while let Some(done) = running.join_next().await {
-            let (place, result) =
-                done.map_err(|error| ClientError::decode("a result of the batch", error))?;
-            results.push((place, result?));
-        }
-        results.sort_by_key(|(place, _)| *place);
-        Ok(results.into_iter().map(|(_, result)| result).collect())
+        error => Ok(CallToolResult::error(vec![ContentBlock::text(
+            error.to_string(),
+        )])),
     }
 }
 

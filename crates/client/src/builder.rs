@@ -202,19 +202,19 @@ impl ProxyClientBuilder {
                     .map_err(|error| ClientError::connect(&name, &error))?;
                 self.open(transport, &name).await
             }
-            ClientTarget::Url(url) => self.connect_url(url).await,
+            ClientTarget::Url(url) => self.connect_url(url, &name).await,
         }
     }
 
     #[cfg(feature = "http")]
-    async fn connect_url(self, url: &str) -> Result<ProxyClient, ClientError> {
+    async fn connect_url(self, url: &str, name: &str) -> Result<ProxyClient, ClientError> {
         let mut headers = std::collections::HashMap::new();
-        for (name, value) in &self.headers {
+        for (header, value) in &self.headers {
             let invalid = |reason: String| ClientError::Connect {
-                target: url.to_owned(),
-                reason: format!("header {name}: {reason}"),
+                target: name.to_owned(),
+                reason: format!("header {header}: {reason}"),
             };
-            let header = http::HeaderName::from_bytes(name.as_bytes())
+            let header = http::HeaderName::from_bytes(header.as_bytes())
                 .map_err(|error| invalid(error.to_string()))?;
             let mut value =
                 http::HeaderValue::from_str(value).map_err(|error| invalid(error.to_string()))?;
@@ -222,14 +222,14 @@ impl ProxyClientBuilder {
             headers.insert(header, value);
         }
         let transport = crate::transport::http_transport(url, headers)
-            .map_err(|error| ClientError::connect(url, &error))?;
-        self.open(transport, url).await
+            .map_err(|error| ClientError::connect(name, &error))?;
+        self.open(transport, name).await
     }
 
     #[cfg(not(feature = "http"))]
-    async fn connect_url(self, url: &str) -> Result<ProxyClient, ClientError> {
+    async fn connect_url(self, _url: &str, name: &str) -> Result<ProxyClient, ClientError> {
         Err(ClientError::Connect {
-            target: url.to_owned(),
+            target: name.to_owned(),
             reason: "this program was built without the feature http".to_owned(),
         })
     }

@@ -24,6 +24,8 @@ pub struct CallOptions {
     /// How long to wait for an answer, instead of the client's own timeout. Progress starts the time again, and it does
     /// not run out while a question of the server is being answered.
     pub timeout: Option<Duration>,
+    /// How long a request may take in all, whatever its progress and the questions of the server.
+    pub max_time: Option<Duration>,
     /// Who hears of progress.
     pub progress: Option<ProgressHandler>,
 }
@@ -46,9 +48,15 @@ impl CallOptions {
         CallOptions::default()
     }
 
-    /// Waits this long for an answer.
+    /// Waits this long for an answer. Progress starts the time again.
     pub fn timeout(mut self, timeout: Duration) -> CallOptions {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// Waits at most this long, even if the server reports progress or asks questions.
+    pub fn max_time(mut self, max_time: Duration) -> CallOptions {
+        self.max_time = Some(max_time);
         self
     }
 
@@ -63,6 +71,7 @@ impl fmt::Debug for CallOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CallOptions")
             .field("timeout", &self.timeout)
+            .field("max_time", &self.max_time)
             .field("progress", &self.progress.is_some())
             .finish()
     }

@@ -12,6 +12,9 @@ pub(crate) const PROXY_TOOL_NAMES: [&str; 2] = ["proxy", "mcp:proxy"];
 /// The usual name of the dispatch tool.
 pub(crate) const DISPATCH_TOOL_NAME: &str = "proxy-dispatch";
 
+/// The words by which a tool of another name is known. "Approximate" has none of them.
+const PROXY_WORDS: [&str; 3] = ["proxy", "proxies", "proxied"];
+
 /// The parameters that every proxy tool has.
 const PROXY_PARAMETERS: [&str; 4] = ["action", "type", "path", "args"];
 
@@ -50,6 +53,11 @@ pub(crate) fn knows_action(tool: &Tool, action: &str) -> bool {
     matches!(actions, Some(Value::Array(actions)) if actions.iter().any(|known| known == action))
 }
 
+/// Whether `tool` takes this parameter, as far as its schema says.
+pub(crate) fn takes_parameter(tool: &Tool, name: &str) -> bool {
+    properties(tool).is_none_or(|properties| properties.get(name).is_some())
+}
+
 fn has_parameters(tool: &Tool, names: &[&str]) -> bool {
     properties(tool)
         .is_some_and(|properties| names.iter().all(|name| properties.get(name).is_some()))
@@ -68,7 +76,8 @@ fn mentions_proxy(tool: &Tool) -> bool {
     texts
         .into_iter()
         .flatten()
-        .any(|text| text.to_lowercase().contains("prox"))
+        .map(str::to_lowercase)
+        .any(|text| PROXY_WORDS.iter().any(|word| text.contains(word)))
 }
 
 #[cfg(test)]
@@ -112,6 +121,8 @@ mod tests {
             Some("proxy")
         );
         assert_eq!(found(&[other_name], Some("proxy")), None);
+        let other_word = tool("search", "Approximate matches", &PROXY_PARAMETERS);
+        assert_eq!(found(&[other_word], None), None);
     }
 
     #[test]

@@ -51,8 +51,12 @@ pub struct SearchAnswer {
 pub struct SearchMatch {
     /// The server's alias.
     pub alias: String,
-    /// Its name on that server.
+    /// Its name on that server. Empty for a resource that has only a URI.
+    #[serde(default)]
     pub name: String,
+    /// The URI of a resource, or the template of URIs.
+    #[serde(default, alias = "uriTemplate")]
+    pub uri: Option<String>,
     /// The name to call it by, if several servers have one of the same name.
     #[serde(default)]
     pub public: Option<String>,
@@ -272,5 +276,24 @@ fn object(value: Value) -> JsonObject {
     match value {
         Value::Object(object) => object,
         _ => JsonObject::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_match_may_have_a_uri_and_no_name() {
+        let answer = json!({"totalMatches": 2, "results": [
+            {"alias": "c1", "kind": "resource", "uri": "a://b"},
+            {"alias": "c1", "kind": "resource template", "uriTemplate": "a://{b}", "name": "any"}]});
+        let answer: SearchAnswer = serde_json::from_value(answer).unwrap();
+        let found: Vec<_> = answer
+            .results
+            .iter()
+            .map(|found| (found.name.as_str(), found.uri.as_deref()))
+            .collect();
+        assert_eq!(found, [("", Some("a://b")), ("any", Some("a://{b}"))]);
     }
 }

@@ -54,7 +54,7 @@ pub use call_options::{CallOptions, Progress, ProgressHandler};
 pub use client::ProxyClient;
 pub use dispatch::{KeptResultPart, ResultText, SearchAnswer, SearchMatch, SearchOptions};
 pub use error::ClientError;
-pub use mcp_proxy_tool::{CapabilityType, ProxyAction, ProxyToolError, ProxyToolOptions};
+pub use mcp_proxy_tool::{CapabilityType, ProxyAction, ProxyParameter, ProxyToolError};
 pub use operation::validate_operation;
 pub use proxied::ListedResource;
 #[cfg(all(feature = "proxy-tool", feature = "http"))]

@@ -39,6 +39,19 @@ impl ProxyClient {
         build: impl Fn(Option<InputResponses>, Option<String>) -> ClientRequest,
         options: &CallOptions,
     ) -> Result<ServerResult, ClientError> {
+        let rounds = self.exchange_in_rounds(build, options);
+        let Some(max_time) = options.max_time else {
+            return rounds.await;
+        };
+        let in_time = tokio::time::timeout(max_time, rounds).await;
+        in_time.unwrap_or(Err(ClientError::Timeout { after: max_time }))
+    }
+
+    async fn exchange_in_rounds(
+        &self,
+        build: impl Fn(Option<InputResponses>, Option<String>) -> ClientRequest,
+        options: &CallOptions,
+    ) -> Result<ServerResult, ClientError> {
         let (mut responses, mut state) = (None, None);
         for _ in 0..MAX_ROUNDS {
             let required = match self.request(build(responses, state), options).await? {

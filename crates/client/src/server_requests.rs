@@ -56,15 +56,28 @@ impl Drop for OpenRequest<'_> {
     }
 }
 
+/// Waits for `answer` until the server cancels its request.
+async fn unless_cancelled<T>(
+    answer: Answer<T>,
+    context: &RequestContext<RoleClient>,
+) -> Result<T, ErrorData> {
+    tokio::select! {
+        answer = answer => answer,
+        () = context.ct.cancelled() => {
+            Err(ErrorData::internal_error("the request was cancelled", None))
+        }
+    }
+}
+
 impl ClientHandler for ServerRequests {
     async fn create_elicitation(
         &self,
         request: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let _open = self.open();
         match &self.elicitation {
-            Some(handler) => handler(request).await,
+            Some(handler) => unless_cancelled(handler(request), &context).await,
             None => Ok(ElicitResult::new(ElicitationAction::Decline)),
         }
     }
@@ -72,11 +85,11 @@ impl ClientHandler for ServerRequests {
     async fn create_message(
         &self,
         params: CreateMessageRequestParams,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<CreateMessageResult, ErrorData> {
         let _open = self.open();
         match &self.sampling {
-            Some(handler) => handler(params).await,
+            Some(handler) => unless_cancelled(handler(params), &context).await,
             None => Err(ErrorData::method_not_found::<CreateMessageRequestMethod>()),
         }
     }

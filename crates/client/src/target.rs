@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// };
 /// assert_eq!((program.as_str(), args.as_slice()), ("npx", &["-y".to_owned(), "my server".to_owned()][..]));
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientTarget {
     /// A server that speaks Streamable HTTP.
@@ -130,16 +130,70 @@ impl From<&String> for ClientTarget {
     }
 }
 
-/// The URL, or the command line. Variables, which may be secrets, are left out.
+/// `url` without its user, password, query and fragment, which may be secrets.
+pub(crate) fn without_secrets(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let end = rest.find('/').unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    format!("{scheme}://{host}{path}")
+}
+
+/// As `Display`, with the names of the variables but not their values.
+impl fmt::Debug for ClientTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClientTarget::Url(url) => f.debug_tuple("Url").field(&without_secrets(url)).finish(),
+            ClientTarget::Command {
+                program,
+                args,
+                env,
+                current_dir,
+                stderr,
+            } => {
+                let names: Vec<&str> = env.iter().map(|(name, _)| name.as_str()).collect();
+                f.debug_struct("Command")
+                    .field("program", program)
+                    .field("args", args)
+                    .field("env", &names)
+                    .field("current_dir", current_dir)
+                    .field("stderr", stderr)
+                    .finish()
+            }
+        }
+    }
+}
+
+/// The URL without its user and query, or the command line without its variables: these may be secrets.
 impl fmt::Display for ClientTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ClientTarget::Url(url) => f.write_str(url),
+            ClientTarget::Url(url) => f.write_str(&without_secrets(url)),
             ClientTarget::Command { program, args, .. } => {
                 f.write_str(program)?;
                 args.iter()
                     .try_for_each(|argument| write!(f, " {argument}"))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let url = ClientTarget::from("https://me:secret@example.com:8443/mcp?key=secret#secret");
+        assert_eq!(url.to_string(), "https://example.com:8443/mcp");
+        let command = ClientTarget::from("server --fast").env("TOKEN", "secret");
+        assert_eq!(command.to_string(), "server --fast");
+        for target in [url, command] {
+            let shown = format!("{target:?}");
+            assert!(!shown.contains("secret"), "{shown}");
         }
     }
 }

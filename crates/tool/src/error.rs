@@ -12,6 +12,7 @@ use crate::wording::{enumerate, shorten};
 
 /// Why an operation has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ProxyToolError {
     /// The arguments are something else than an object.
     #[error("The arguments must be a JSON object")]

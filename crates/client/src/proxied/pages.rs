@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::call_options::CallOptions;
 use crate::client::ProxyClient;
+use crate::discovery::takes_parameter;
 use crate::error::ClientError;
 use crate::operation::operation_arguments;
 use crate::response_info::ProxyResponseInfo;
@@ -35,14 +36,22 @@ impl ProxyClient {
         &self,
         kind: CapabilityType,
     ) -> Result<Vec<T>, ClientError> {
+        let tool = self.proxy_tool().ok_or_else(|| self.no_proxy_tool())?;
+        // Servers of the older specification may refuse parameters that they do not know.
+        let takes_limit = takes_parameter(tool, "limit");
+        let takes_offset = takes_parameter(tool, "offset");
         let mut pages = Pages::default();
         loop {
             let mut arguments = operation_arguments(kind, ProxyAction::List, None, None);
-            arguments.insert("limit".to_owned(), PAGE.into());
-            arguments.insert("offset".to_owned(), pages.offset.into());
+            if takes_limit {
+                arguments.insert("limit".to_owned(), PAGE.into());
+            }
+            if takes_offset {
+                arguments.insert("offset".to_owned(), pages.offset.into());
+            }
             let result = self.proxy_with(arguments, CallOptions::default()).await?;
             let info = ProxyResponseInfo::of_result(&result).unwrap_or_default();
-            if !pages.add(page_items(result)?, &info) {
+            if !pages.add(page_items(result)?, &info) || !takes_offset {
                 break;
             }
             if pages.items.len() > MAX_ITEMS {

@@ -32,6 +32,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 
 use super::MAX_MESSAGE;
+use crate::target::without_secrets;
 
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
 const KEEPALIVE: Duration = Duration::from_secs(60);
@@ -117,7 +118,7 @@ impl HyperClient {
                 None => return Ok(response),
             }
         }
-        Err(HttpError::Redirect(url.to_string()))
+        Err(HttpError::Redirect(without_secrets(&url.to_string())))
     }
 }
 
@@ -260,7 +261,7 @@ fn redirect(url: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Htt
     let Some(location) = location.and_then(|location| location.to_str().ok()) else {
         return Ok(None);
     };
-    let elsewhere = || HttpError::Redirect(location.to_owned());
+    let elsewhere = || HttpError::Redirect(without_secrets(location));
     let next: Uri = location.parse().map_err(|_| elsewhere())?;
     if next.authority().is_none() && location.starts_with('/') {
         let mut parts = url.clone().into_parts();

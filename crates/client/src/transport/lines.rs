@@ -17,9 +17,11 @@ pub(crate) struct LineTransport<R, W> {
     reader: BufReader<R>,
     /// What has arrived of the current line.
     line: Vec<u8>,
-    /// The current line is longer than a message may be, and is thrown away.
-    is_overlong: bool,
-    /// `None` after `close`.
+    /// The most bytes of a line.
+    max_line: usize,
+    /// Nothing more is read.
+    has_ended: bool,
+    /// `None` after `close`, and after a message that could not be written whole.
     writer: Arc<Mutex<Option<W>>>,
 }
 
@@ -28,37 +30,40 @@ impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
         LineTransport {
             reader: BufReader::new(reader),
             line: Vec::new(),
-            is_overlong: false,
+            max_line: MAX_MESSAGE,
+            has_ended: false,
             writer: Arc::new(Mutex::new(Some(writer))),
         }
     }
 
-    /// Adds what has arrived to the current line. Whether that is all of it, or `None` at the end of the stream.
-    async fn read_more(&mut self) -> Option<bool> {
-        let available = self.reader.fill_buf().await.ok()?;
-        if available.is_empty() {
-            return None;
-        }
-        let end = memchr::memchr(b'\n', available);
-        let taken = end.map_or(available.len(), |end| end + 1);
-        if self.line.len() + taken > MAX_MESSAGE {
-            self.is_overlong = true;
-            self.line = Vec::new();
-        }
-        if !self.is_overlong {
+    /// The next line, or `None` at the end of the stream, which is also an error or a line that is too long. A last line
+    /// need not end with a line break.
+    async fn next_line(&mut self) -> Option<Vec<u8>> {
+        while !self.has_ended {
+            // Until there is a whole line, everything that was read is in `self`.
+            let available = self.reader.fill_buf().await.ok();
+            let Some(available) = available else {
+                self.has_ended = true;
+                break;
+            };
+            if available.is_empty() {
+                self.has_ended = true;
+                return Some(std::mem::take(&mut self.line));
+            }
+            let end = memchr::memchr(b'\n', available);
+            let taken = end.map_or(available.len(), |end| end + 1);
+            if self.line.len() + taken > self.max_line {
+                self.has_ended = true;
+                self.line = Vec::new();
+                break;
+            }
             self.line.extend_from_slice(&available[..taken]);
+            self.reader.consume(taken);
+            if end.is_some() {
+                return Some(std::mem::take(&mut self.line));
+            }
         }
-        self.reader.consume(taken);
-        Some(end.is_some())
-    }
-
-    /// The message in the current line. What is not a message, such as a line that a library printed, is skipped.
-    fn take_message(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let line = std::mem::take(&mut self.line);
-        if std::mem::take(&mut self.is_overlong) {
-            return None;
-        }
-        serde_json::from_slice(&keep_facts(&line)).ok()
+        None
     }
 }
 
@@ -77,23 +82,26 @@ where
         async move {
             let mut line = serde_json::to_vec(&message)?;
             line.push(b'\n');
-            let mut writer = writer.lock().await;
-            let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+            let mut slot = writer.lock().await;
+            // Half a line must not be followed by another message, so the writer returns only after a whole one.
+            let mut writer = slot.take().ok_or(io::ErrorKind::BrokenPipe)?;
             tokio::time::timeout(WRITE_DEADLINE, async {
                 writer.write_all(&line).await?;
                 writer.flush().await
             })
             .await
-            .map_err(|_| io::ErrorKind::TimedOut)?
+            .map_err(|_| io::ErrorKind::TimedOut)??;
+            *slot = Some(writer);
+            Ok(())
         }
     }
 
     // The service drops this future and calls again, so nothing that was read may be kept in it.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            if self.read_more().await?
-                && let Some(message) = self.take_message()
-            {
+            // What is not a message, such as a line that a library printed, is skipped.
+            let line = self.next_line().await?;
+            if let Ok(message) = serde_json::from_slice(&keep_facts(&line)) {
                 return Some(message);
             }
         }
@@ -122,5 +130,37 @@ mod tests {
             Some(RxJsonRpcMessage::<RoleClient>::Response(_))
         ));
         assert!(transport.receive().await.is_none());
+    }
+
+    const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+
+    #[tokio::test]
+    async fn the_last_line_needs_no_line_break() {
+        let mut transport = LineTransport::new(ANSWER.as_bytes(), tokio::io::sink());
+        assert!(transport.receive().await.is_some());
+        assert!(transport.receive().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_too_long_ends_the_conversation() {
+        let lines = format!("{}\n{ANSWER}\n", "x".repeat(100));
+        let mut transport = LineTransport::new(lines.as_bytes(), tokio::io::sink());
+        transport.max_line = 50;
+        assert!(transport.receive().await.is_none());
+        assert!(transport.receive().await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_written_after_half_a_line() {
+        let (ours, _theirs) = tokio::io::duplex(8);
+        let mut transport = LineTransport::new(tokio::io::empty(), ours);
+        let message = || {
+            let text = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+            serde_json::from_str(text).unwrap()
+        };
+        let error = transport.send(message()).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let error = transport.send(message()).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     }
 }

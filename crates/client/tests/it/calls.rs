@@ -4,10 +4,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_proxy_client::rmcp::model::{
-    ContentBlock, ElicitResult, ElicitationAction, ResourceContents,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, ResourceContents,
+    ServerRequest,
 };
+use mcp_proxy_client::rmcp::service::{PeerRequestOptions, RequestContext};
+use mcp_proxy_client::rmcp::{RoleServer, ServerHandler};
 use mcp_proxy_client::{CallOptions, ClientError, ProxyClient, ProxyTool};
 use serde_json::json;
+use tokio::sync::Notify;
 
 use crate::plain_server::{BINARY, PlainServer, clients, connect, legacy, modern, object};
 
@@ -143,10 +148,15 @@ async fn a_call_that_takes_too_long_is_cancelled() {
             .transparent(true)
             .lifecycle(lifecycle);
         let client = connect(ProxyTool::new(server), builder).await;
-        let options = CallOptions::new().timeout(Duration::from_millis(50));
-        let error = client.call_tool("hang", None, options).await.unwrap_err();
-        assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
-        cancelled.notified().await;
+        let limit = Duration::from_millis(50);
+        for options in [
+            CallOptions::new().timeout(limit),
+            CallOptions::new().max_time(limit),
+        ] {
+            let error = client.call_tool("hang", None, options).await.unwrap_err();
+            assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
+            cancelled.notified().await;
+        }
         // And one that nobody waits for.
         let call = client.call_tool("hang", None, CallOptions::new());
         assert!(
@@ -178,6 +188,54 @@ async fn questions_of_the_server_are_answered_in_both_eras() {
             .unwrap();
         assert_eq!(text(&result.content), "Hello Ada");
     }
+}
+
+/// A server that asks and does not wait for the answer.
+struct Impatient {
+    asked: Arc<Notify>,
+}
+
+impl ServerHandler for Impatient {
+    async fn call_tool(
+        &self,
+        _request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let params = json!({"mode": "form", "message": "?", "requestedSchema": {"type": "object", "properties": {}}});
+        let params: ElicitRequestParams = serde_json::from_value(params).unwrap();
+        let question = ServerRequest::ElicitRequest(ElicitRequest::new(params));
+        let options = PeerRequestOptions::no_options();
+        let asking = context.peer.send_cancellable_request(question, options);
+        let handle = asking.await.unwrap();
+        self.asked.notified().await;
+        handle.cancel(None).await.unwrap();
+        Ok(CallToolResponse::Complete(CallToolResult::success(
+            Vec::new(),
+        )))
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_the_server_cancels_is_dropped() {
+    let asked = Arc::new(Notify::new());
+    let (alive, mut dropped) = tokio::sync::mpsc::channel::<()>(1);
+    let hold = Mutex::new(Some(alive));
+    let is_asked = Arc::clone(&asked);
+    let builder = ProxyClient::builder()
+        .lifecycle(legacy())
+        .elicitation(move |_question| {
+            let alive = hold.lock().unwrap().take();
+            is_asked.notify_one();
+            async move {
+                let _alive = alive;
+                std::future::pending().await
+            }
+        });
+    let client = connect(Impatient { asked }, builder).await;
+    let call = client.call_tool("any", None, CallOptions::new());
+    call.await.unwrap();
+    let gone = tokio::time::timeout(Duration::from_secs(10), dropped.recv()).await;
+    assert_eq!(gone, Ok(None));
 }
 
 #[tokio::test]

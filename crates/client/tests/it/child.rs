@@ -8,6 +8,19 @@ fn is_running(pid: &str) -> bool {
     std::path::Path::new("/proc").join(pid.trim()).exists()
 }
 
+/// Waits until the process whose id is in `file` has ended.
+async fn ends(file: &std::path::Path) {
+    let pid = std::fs::read_to_string(file).unwrap();
+    let gone = async {
+        while is_running(&pid) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), gone)
+        .await
+        .unwrap();
+}
+
 #[tokio::test]
 async fn a_program_that_does_not_exist_cannot_be_connected_to() {
     let error = ProxyClient::connect("no-such-program --at all")
@@ -30,15 +43,7 @@ async fn a_program_that_is_not_a_server_is_ended_with_what_it_started() {
     let error = builder.connect(target).await.unwrap_err();
     assert!(matches!(error, ClientError::Connect { .. }), "{error}");
     for file in ["sleep.pid", "shell.pid"] {
-        let pid = std::fs::read_to_string(folder.path().join(file)).unwrap();
-        let gone = async {
-            while is_running(&pid) {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(10), gone)
-            .await
-            .unwrap();
+        ends(&folder.path().join(file)).await;
     }
 }
 

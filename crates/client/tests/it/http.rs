@@ -231,7 +231,7 @@ async fn annotating_server(request: Request<Incoming>) -> Response<Body> {
         }
         Some("tools/list") => {
             json!({"tools": [{"name": "proxy", "inputSchema": {"type": "object", "properties":
-            {"action": {"enum": ["list", "info", "call"]}, "type": {}, "path": {}, "args": {}}}}]})
+            {"action": {"enum": ["list", "info", "call"]}, "type": {}, "path": {}, "args": {}, "limit": {}, "offset": {}}}}]})
         }
         Some("tools/call") if arguments["action"] == "list" => {
             let tool = json!([{"name": format!("t{offset}"), "title": null, "inputSchema": {}, "annotations": null,
