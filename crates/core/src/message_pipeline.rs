@@ -5,7 +5,6 @@
 //! returned before [`MessagePipeline::pass`] does: a message that a peer received is always in the record.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mcp_proxy_wire::{Body, Direction, Frame, Kind, Side, Transport};
@@ -15,7 +14,7 @@ use crate::correlator::Correlation;
 use crate::cut_through::CutThroughMessage;
 use crate::intercept::ReleaseQueueReader;
 use crate::link::{LinkEnd, OutgoingFrame};
-use crate::proxy_run::{FlushGeneration, ProxyRun};
+use crate::proxy_run::FlushGeneration;
 use crate::rules::CachedRules;
 use crate::step::{Step, StepContext};
 
@@ -46,32 +45,6 @@ pub struct MessagePipeline {
     correlations: Vec<(u64, Correlation)>,
     /// The rules that the last message was judged by.
     rules: CachedRules,
-    count: PipelineCount,
-}
-
-/// Counts a pipeline of a run until it is dropped.
-struct PipelineCount(Arc<ProxyRun>);
-
-impl PipelineCount {
-    fn new(run: &Arc<ProxyRun>) -> PipelineCount {
-        run.pipelines.fetch_add(1, Ordering::Relaxed);
-        PipelineCount(Arc::clone(run))
-    }
-
-    /// Whether there are others than those of one exchange: its request has a pipeline, and then its answer.
-    fn has_others(&self, direction: Direction) -> bool {
-        let own = match direction {
-            Direction::ClientToServer => 1,
-            Direction::ServerToClient => 2,
-        };
-        self.0.pipelines.load(Ordering::Relaxed) > own
-    }
-}
-
-impl Drop for PipelineCount {
-    fn drop(&mut self) {
-        self.0.pipelines.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// What comes out of a pipeline: frames for the peer ahead and for the peer behind.
@@ -141,7 +114,6 @@ impl MessagePipeline {
         direction: Direction,
     ) -> MessagePipeline {
         MessagePipeline {
-            count: PipelineCount::new(&connection.run),
             connection,
             direction,
             steps: &[],
@@ -230,10 +202,7 @@ impl MessagePipeline {
                 connection: &self.connection,
                 sequence: received.as_ref().and_then(|frame| frame.sequence),
             };
-            // Others that are ready share the write. A client that is alone need not wait for anybody.
-            if self.count.has_others(self.direction) {
-                tokio::task::yield_now().await;
-            }
+            tokio::task::yield_now().await;
             unsent.sequence = None;
             run.flush_since(generation)?;
         }

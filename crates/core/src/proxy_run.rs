@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime};
@@ -49,8 +49,6 @@ pub struct ProxyRun {
     /// `warn` is called while this is locked, so it must not use the pipeline.
     record_writer: Mutex<RecordWriter>,
     connections: AtomicU32,
-    /// How many pipelines there are.
-    pub(crate) pipelines: AtomicUsize,
     pub(crate) warn: WarnCallback,
     pub(crate) pass_noise: bool,
     warned_stray: AtomicBool,
@@ -148,7 +146,6 @@ impl ProxyRun {
                 failed_flush: None,
             }),
             connections: AtomicU32::new(0),
-            pipelines: AtomicUsize::new(0),
             warn: options.warn,
             pass_noise: options.pass_noise,
             warned_stray: AtomicBool::new(false),
