@@ -26,7 +26,7 @@ pub struct CallOptions {
     pub timeout: Option<Duration>,
     /// How long a request may take in all, whatever its progress and the questions of the server.
     pub max_time: Option<Duration>,
-    /// Who hears of progress.
+    /// Called with each report of progress.
     pub progress: Option<ProgressHandler>,
 }
 

@@ -108,7 +108,7 @@ impl Conversation {
         })
     }
 
-    /// Runs a command. Ctrl-C cancels it; the conversation goes on.
+    /// Runs a command. Ctrl-C cancels it; the conversation continues.
     pub async fn run(
         &self,
         command: &ClientCommand,

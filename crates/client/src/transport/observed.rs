@@ -1,4 +1,4 @@
-//! Any transport, with an eye on what passes.
+//! Wraps any transport and notes what passes through it.
 //!
 //! rmcp hands each notification to a task of its own, so their order is lost, and a progress report can overtake the
 //! registration of its listener. Here messages are seen in order, and a request brings its listener along.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::plain_server::{PlainServer, connect, legacy, try_connect};
 
-/// A server that has nothing and fails whoever calls it.
+/// A server that offers nothing and answers every call with an error.
 struct Nothing;
 impl ServerHandler for Nothing {
     async fn call_tool(
