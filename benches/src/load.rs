@@ -3,6 +3,7 @@
 //! Closed means that a request is sent when one is answered: throughput and latency are then two views of one
 //! thing, and a slow contender is never buried in a queue.
 
+mod alternating;
 mod connection;
 mod http;
 mod kept_result;
@@ -18,6 +19,7 @@ use serde::Serialize;
 use crate::canned::{AnswerSize, BenchEra};
 use crate::usage::TreeUsage;
 
+pub use alternating::measure_in_turn;
 pub use http::{
     ExpectedAnswer, LoadCall, LoadTarget, measure as measure_http, measure_calls, open_once,
 };

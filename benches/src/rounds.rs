@@ -23,24 +23,37 @@ pub fn in_rounds(
     contenders: impl Iterator<Item = ContenderKind>,
     mut measure_once: impl FnMut(ContenderKind) -> Result<Measurement>,
 ) -> CaseResults {
-    let mut results = CaseResults {
-        all: contenders.map(|who| (who, Vec::new())).collect(),
-        failures: Vec::new(),
-    };
+    let mut results = CaseResults::of_nobody_yet(contenders);
     for round in 0..rounds {
         let count = results.all.len();
         for turn in 0..count {
-            let (who, samples) = &mut results.all[(turn + round) % count];
-            let outcome = measure_once(*who);
-            let at = format!("{case} {}/{rounds} {}", round + 1, who.name());
-            match &outcome {
-                Ok(sample) => eprintln!("{at}: {}", shown(sample)),
-                Err(error) => {
-                    eprintln!("{at}: {error:#}");
-                    results.failures.push((*who, format!("{error:#}")));
-                }
+            let at = (turn + round) % count;
+            let outcome = measure_once(results.all[at].0);
+            results.add(at, outcome, &format!("{case} {}/{rounds}", round + 1));
+        }
+    }
+    results
+}
+
+/// Measures two contenders that take turns within each round.
+pub fn in_shared_rounds(
+    case: &str,
+    rounds: usize,
+    contenders: [ContenderKind; 2],
+    mut measure_both: impl FnMut() -> Result<[Measurement; 2]>,
+) -> CaseResults {
+    let mut results = CaseResults::of_nobody_yet(contenders.into_iter());
+    for round in 0..rounds {
+        let round = format!("{case} {}/{rounds}", round + 1);
+        match measure_both() {
+            Ok([first, second]) => {
+                results.add(0, Ok(first), &round);
+                results.add(1, Ok(second), &round);
             }
-            samples.push(outcome.ok());
+            Err(error) => {
+                results.add(0, Err(anyhow::anyhow!("{error:#}")), &round);
+                results.add(1, Err(error), &round);
+            }
         }
     }
     results
@@ -62,6 +75,27 @@ fn shown(sample: &Measurement) -> String {
 }
 
 impl CaseResults {
+    fn of_nobody_yet(contenders: impl Iterator<Item = ContenderKind>) -> CaseResults {
+        CaseResults {
+            all: contenders.map(|who| (who, Vec::new())).collect(),
+            failures: Vec::new(),
+        }
+    }
+
+    /// Adds what the contender at a place gave in a round, and tells the person who waits.
+    fn add(&mut self, at: usize, outcome: Result<Measurement>, round: &str) {
+        let (who, samples) = &mut self.all[at];
+        let line = format!("{round} {}", who.name());
+        match &outcome {
+            Ok(sample) => eprintln!("{line}: {}", shown(sample)),
+            Err(error) => {
+                eprintln!("{line}: {error:#}");
+                self.failures.push((*who, format!("{error:#}")));
+            }
+        }
+        samples.push(outcome.ok());
+    }
+
     fn of(&self, who: ContenderKind) -> &[Option<Measurement>] {
         self.all
             .iter()

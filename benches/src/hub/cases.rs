@@ -12,7 +12,7 @@ use crate::contender::ContenderKind;
 use crate::load::{self, ListPlan, LoadCall, LoadPlan, Measurement};
 use crate::machine;
 use crate::report::{BenchReport, GoalRow};
-use crate::rounds::{CaseResults, in_rounds};
+use crate::rounds::{CaseResults, in_rounds, in_shared_rounds};
 use crate::usage;
 
 /// Tools of each server, in most cases and in the largest.
@@ -111,8 +111,8 @@ fn measure_proxy_tool(setup: &HubSetup, plan: &HubPlan) -> CaseResults {
     )
 }
 
-/// The first call through one tool, and by its own name. One hub for all rounds: what is compared is two calls, not two
-/// starts.
+/// The first call through one tool, and by its own name, in turn. One hub for all rounds: what is compared is two calls, not
+/// two starts.
 fn measure_call_through(
     case: &str,
     setup: &HubSetup,
@@ -122,12 +122,11 @@ fn measure_call_through(
 ) -> CaseResults {
     let hub = setup.start(through, TOOLS);
     let load = load_plan(plan, 1);
-    let exposed = [ContenderKind::Proxy, through];
     let plain = calls::of_all_servers().swap_remove(0);
-    in_rounds(case, plan.rounds, exposed.into_iter(), |who| {
+    in_shared_rounds(case, plan.rounds, [ContenderKind::Proxy, through], || {
         let hub = hub.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))?;
-        let call = if who == through { call } else { &plain };
-        run_calls(hub, &load, std::slice::from_ref(call))
+        load::measure_in_turn(&hub.target, &load, [&plain, call])
+            .with_context(|| format!("measurement failed{}", hub.last_words()))
     })
 }
 

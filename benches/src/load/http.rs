@@ -268,26 +268,29 @@ impl HttpLoadClient {
     /// Calls until `end`, but not more often than `most`, and gives the latencies in nanoseconds.
     pub(super) async fn repeat(&mut self, end: Instant, most: u64) -> Result<Vec<u32>> {
         let mut latencies = Vec::with_capacity(1 << 16);
-        let mut sent = Instant::now();
-        while sent < end && (latencies.len() as u64) < most {
-            let id = self.session.next;
-            canned::write_id(&mut self.request, self.id_at, id);
-            let answer = self.session.connection.exchange(&self.request).await?;
-            let body = &self.session.connection.body;
-            let right = answer.status == 200 && body.id() == Some(id) && self.answer.fits(body);
-            ensure!(
-                right,
-                "request {id} was answered {}, expected {:?}: {}",
-                answer.status,
-                self.answer,
-                body.shown()
-            );
-            self.session.next += 1;
-            let now = Instant::now();
-            latencies.push(u32::try_from((now - sent).as_nanos()).unwrap_or(u32::MAX));
-            sent = now;
+        while Instant::now() < end && (latencies.len() as u64) < most {
+            latencies.push(self.call().await?);
         }
         Ok(latencies)
+    }
+
+    /// Calls once, and gives the latency in nanoseconds.
+    pub(super) async fn call(&mut self) -> Result<u32> {
+        let sent = Instant::now();
+        let id = self.session.next;
+        canned::write_id(&mut self.request, self.id_at, id);
+        let answer = self.session.connection.exchange(&self.request).await?;
+        let body = &self.session.connection.body;
+        let right = answer.status == 200 && body.id() == Some(id) && self.answer.fits(body);
+        ensure!(
+            right,
+            "request {id} was answered {}, expected {:?}: {}",
+            answer.status,
+            self.answer,
+            body.shown()
+        );
+        self.session.next += 1;
+        Ok(u32::try_from(sent.elapsed().as_nanos()).unwrap_or(u32::MAX))
     }
 }
 
