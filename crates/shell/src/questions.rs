@@ -105,7 +105,7 @@ impl QuestionState {
 
     fn introduction(&self, message: &str) -> String {
         let (server, message) = (sanitize(&self.server), sanitize_lines(message));
-        format!("\nThe server {server} asks: {message}")
+        format!("\n{server} asks: {message}")
     }
 
     fn ask(&self, params: &ElicitRequestParams, command: u64) -> ElicitResult {

@@ -93,3 +93,76 @@ fn a_question_of_the_server_is_asked_and_can_be_declined() {
     terminal.types("quit");
     terminal.ended(0);
 }
+
+/// Waits for these answers of `echo`, each on a line of its own, in this order.
+fn answers_in_order(terminal: &TmuxTerminal, words: &[&str]) {
+    terminal.until(&format!("the answers {words:?}"), |screen| {
+        let answers: Vec<&str> = screen.lines().filter(|line| words.contains(line)).collect();
+        answers == words
+    });
+}
+
+const FIVE_LINES: &str = "call echo message=one\ncall echo message=two\n# it's a note\n\
+                          call echo --args '{\"message\":\n  \"three\"}'\ncall echo message=four\n";
+const FOUR_ANSWERS: [&str; 4] = ["one", "two", "three", "four"];
+
+#[test]
+fn lines_that_are_pasted_run_in_order() {
+    let home = tempfile::tempdir().unwrap();
+    let terminal = start(home.path(), &[]);
+    terminal.shows("server>");
+    // A terminal that brackets what is pasted: Enter runs it.
+    terminal.pastes(FIVE_LINES);
+    terminal.shows("message=four");
+    terminal.press(&["Enter"]);
+    answers_in_order(&terminal, &FOUR_ANSWERS);
+    terminal.types("quit");
+    terminal.ended(0);
+    let history = home.path().join("state/mcp-proxy/shell-history");
+    let kept = std::fs::read_to_string(&history).unwrap();
+    let lines = kept.lines().filter(|line| line.starts_with("call echo"));
+    assert_eq!(lines.count(), 4, "{kept}");
+}
+
+#[test]
+fn lines_that_are_typed_at_once_run_in_order() {
+    let home = tempfile::tempdir().unwrap();
+    let terminal = start(home.path(), &[]);
+    terminal.shows("server>");
+    // One that does not bracket it: all lines come as if they were typed.
+    terminal.writes(&FIVE_LINES.replace('\n', "\r"));
+    answers_in_order(&terminal, &FOUR_ANSWERS);
+    terminal.types("quit");
+    terminal.ended(0);
+}
+
+#[test]
+fn lines_that_are_typed_while_a_call_runs_run_after_it() {
+    let home = tempfile::tempdir().unwrap();
+    let terminal = start(home.path(), &[]);
+    terminal.shows("server>");
+    terminal.types("call count_down from=8 pause_ms=200");
+    terminal.shows("% ");
+    terminal.writes(&FIVE_LINES.replace('\n', "\r"));
+    answers_in_order(&terminal, &FOUR_ANSWERS);
+    terminal.types("quit");
+    terminal.ended(0);
+}
+
+#[test]
+fn ctrl_c_drops_the_pasted_lines_that_have_not_run() {
+    let home = tempfile::tempdir().unwrap();
+    let terminal = start(home.path(), &[]);
+    terminal.shows("server>");
+    terminal.pastes("call count_down from=60 pause_ms=200\ncall echo message=never\n");
+    terminal.shows("message=never");
+    terminal.press(&["Enter"]);
+    terminal.shows("% ");
+    terminal.press(&["C-c"]);
+    terminal.shows("was not run");
+    terminal.types("call echo message=again");
+    answers_in_order(&terminal, &["again"]);
+    assert!(!terminal.screen().lines().any(|line| line == "never"));
+    terminal.types("quit");
+    terminal.ended(0);
+}

@@ -1,6 +1,9 @@
 //! The commands that use a server: what they print, and how they end.
 
+mod cancelling;
 mod hubs;
+mod odd_names_and_values;
+mod odd_server;
 mod script;
 
 use std::io::Write as _;
