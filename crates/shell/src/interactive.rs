@@ -345,7 +345,13 @@ impl ShellSession {
             ShellVerb::Prompt(args) => ClientCommand::Prompt(args),
         };
         let conversation = self.connections.current()?;
-        runtime.block_on(conversation.run(&command, &mut self.screen, cancel))?;
+        let run = runtime.block_on(conversation.run(&command, &mut self.screen, cancel));
+        run.map_err(|failure| match failure {
+            CommandFailure::Unreachable(text) => CommandFailure::Unreachable(format!(
+                "{text}; `disconnect` removes it, `connect NAME …` opens another"
+            )),
+            failure => failure,
+        })?;
         Ok(NextLine::Read)
     }
 }

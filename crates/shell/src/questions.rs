@@ -110,6 +110,13 @@ impl QuestionState {
 
     fn ask(&self, params: &ElicitRequestParams, command: u64) -> ElicitResult {
         self.progress.clear();
+        match terminal_input::drop_earlier_lines() {
+            0 => {}
+            1 => self.say("\nDropped the line that was typed before this question."),
+            lines => self.say(&format!(
+                "\nDropped the {lines} lines that were typed before this question."
+            )),
+        }
         let answer = match params {
             ElicitRequestParams::FormElicitationParams {
                 message,

@@ -166,3 +166,42 @@ fn ctrl_c_drops_the_pasted_lines_that_have_not_run() {
     terminal.types("quit");
     terminal.ended(0);
 }
+
+/// Asks for consent in each call, once something is written to the pipe `go`, and answers with what was decided.
+const ASKING_SERVER: &str = r#"
+mkfifo go
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\),"method".*/\1/p')
+  answer() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  case $line in
+    *'"initialize"'*) answer '"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"asks","version":"0"}}' ;;
+    *'"tools/list"'*) answer '"result":{"tools":[{"name":"ask","inputSchema":{"type":"object"}}]}' ;;
+    *'"tools/call"'*)
+      read -r now <go
+      echo '{"jsonrpc":"2.0","id":99,"method":"elicitation/create","params":{"message":"Delete it?","requestedSchema":{"type":"object","properties":{}}}}'
+      read -r decision
+      word=$(printf '%s' "$decision" | sed -n 's/.*"action":"\([a-z]*\)".*/\1/p')
+      answer "\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"decided: $word\"}]}" ;;
+    *'"notifications/'*) ;;
+    *) answer '"error":{"code":-32601,"message":"no such method"}' ;;
+  esac
+done
+"#;
+
+#[test]
+fn what_was_typed_before_a_question_does_not_answer_it() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("server"), ASKING_SERVER).unwrap();
+    let words = [PROXY, "shell", "--", "sh", "server"];
+    let terminal = TmuxTerminal::run(home.path(), &[], &words);
+    terminal.shows("server>");
+    terminal.types("call ask");
+    terminal.types("typed too early");
+    terminal.shows("too early");
+    std::fs::write(home.path().join("go"), "now\n").unwrap();
+    terminal.shows("Delete it?");
+    terminal.types("!decline");
+    terminal.shows("decided: decline");
+    terminal.types("quit");
+    terminal.ended(0);
+}
