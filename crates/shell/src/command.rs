@@ -181,10 +181,10 @@ async fn call(
         GivenArguments::Words(words) => typed_arguments(&words, &schema)?,
     };
     check_arguments(name, &schema, &arguments)?;
-    let line = Arc::clone(&conversation.progress);
+    let (line, width) = (Arc::clone(&conversation.progress), screen.width);
     let options = CallOptions::new()
         .timeout(conversation.timeout)
-        .progress(move |progress| line.show(&progress));
+        .progress(move |progress| line.show(&progress, width));
     let called = conversation
         .client
         .call_tool(name, Some(arguments), options)

@@ -17,31 +17,38 @@ const CATALOGS: [&str; 3] = ["tools", "resources", "prompts"];
 /// How long an answer may take, if the user does not say.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What is said about a word after `tools`, `resources` or `prompts` that is none of their commands: `tools lst`.
+/// What is said about the word after `tools`, `resources`, `prompts` or `shell` that they do not know: a misspelt command, or a
+/// server without its flag.
 pub fn explain_unknown_word(argv: &[OsString]) -> Option<clap::Error> {
     use clap::Subcommand as _;
-    let kind = word(argv, 1).filter(|kind| CATALOGS.contains(kind))?;
+    let command = word(argv, 1).filter(|word| *word == "shell" || CATALOGS.contains(word))?;
     let given = word(argv, 2).filter(|given| !given.starts_with('-'))?;
-    let command = CatalogSubcommand::augment_subcommands(clap::Command::new(""));
-    let names: Vec<String> = command
-        .get_subcommands()
-        .map(|known| known.get_name().to_owned())
-        .collect();
+    let mut names = Vec::new();
+    if command != "shell" {
+        let inner = CatalogSubcommand::augment_subcommands(clap::Command::new(""));
+        names.extend(
+            inner
+                .get_subcommands()
+                .map(|name| name.get_name().to_owned()),
+        );
+    }
     if names.iter().any(|name| name == given) {
         return None;
     }
-    let unknown = format!("there is no command `{kind} {given}`");
+    let unknown = format!("there is no command `{command} {given}`");
     let text = if let Some(meant) = suggestion::alike(given, &names) {
         format!("{unknown}; did you mean `{meant}`?")
     } else if given.contains("://") {
-        format!("a server's URL goes after --url; use: mcp-proxy {kind} --url {given}")
+        format!("a server's URL goes after --url; use: mcp-proxy {command} --url {given}")
     } else if suggestion::is_program(given) {
         let words: Vec<_> = argv.iter().skip(2).map(OsString::as_os_str).collect();
         let server = suggestion::shown(&words);
-        format!("the server's command goes after `--`; use: mcp-proxy {kind} -- {server}")
+        format!("the server's command goes after `--`; use: mcp-proxy {command} -- {server}")
+    } else if names.is_empty() {
+        return None;
     } else {
         let names = names.join(", ");
-        format!("{unknown}, only {names}; use: mcp-proxy {kind} list {given}")
+        format!("{unknown}, only {names}; use: mcp-proxy {command} list {given}")
     };
     Some(super::command().error(clap::error::ErrorKind::InvalidSubcommand, text))
 }
@@ -61,10 +68,12 @@ pub fn with_name_flag(mut error: clap::Error, argv: &[OsString]) -> clap::Error 
         _ => None,
     };
     let is_misspelt = error.get(ContextKind::SuggestedArg).is_some();
-    let tip = given.filter(|_| !is_misspelt);
-    let tip = tip.map(|given| format!("if this is the name, use '--name={given}'").into());
-    let tips = ContextValue::StyledStrs(tip.into_iter().collect());
-    error.insert(ContextKind::Suggested, tips);
+    error.remove(ContextKind::Suggested);
+    if let Some(given) = given.filter(|_| !is_misspelt) {
+        let tip = format!("if this is the name, use '--name={given}'");
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
     error
 }
 

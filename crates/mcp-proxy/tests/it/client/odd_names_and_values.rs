@@ -96,6 +96,11 @@ fn a_misspelt_command_of_tools_is_suggested() {
             "mcp-proxy tools --url http://x/mcp",
         ),
         (&["tools", "sh", "server"], "mcp-proxy tools -- sh server"),
+        (&["shell", "sh", "server"], "mcp-proxy shell -- sh server"),
+        (
+            &["shell", "http://x/mcp"],
+            "mcp-proxy shell --url http://x/mcp",
+        ),
         (&["tools", "--urll", "http://x"], "'--url'"),
     ] {
         let output = home.run(words);
