@@ -1,5 +1,6 @@
 //! Ctrl-C, whatever a command is doing: exit code 130, and nothing of the server is left.
 
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
 
 use super::odd_server::{heard, install};
@@ -69,20 +70,39 @@ fn in_a_call_the_server_is_told() {
 }
 
 #[test]
-fn while_stdin_is_read_it_is_not_ignored() {
+fn while_arguments_are_read_from_stdin_it_is_not_ignored() {
     let home = TestHome::new();
     let mark = mark("STDIN");
-    for words in [&["call", "add", "-"][..], &["shell"]] {
-        let flags = ["--env", &mark];
-        let words = [words, &flags, &DEMO].concat();
-        let mut command = home.command(&words);
-        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-        let stdin = child.stdin.take();
-        until("the server runs", || processes_with(&mark) >= 2);
-        interrupt(&child);
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(130), "{words:?}: {output:?}");
-        assert_eq!(processes_with(&mark), 0);
-        drop(stdin);
-    }
+    let server = install(&home);
+    let server: Vec<&str> = server.iter().map(String::as_str).collect();
+    let words = [&["call", "plain", "-", "--env", &mark], &server[..]].concat();
+    let mut child = home.command(&words).stdin(Stdio::piped()).spawn().unwrap();
+    let stdin = child.stdin.take();
+    // The lists come after the arguments, so that nothing is said between this and the end of stdin.
+    until("the conversation is open", || {
+        heard(&home).contains("notifications/initialized")
+    });
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert_eq!(processes_with(&mark), 0);
+    drop(stdin);
+}
+
+#[test]
+fn while_a_script_waits_for_its_next_line_it_is_not_ignored() {
+    let home = TestHome::new();
+    let mark = mark("SCRIPT");
+    let words = [&["shell", "--env", &mark], &DEMO[..]].concat();
+    let mut child = home.command(&words).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"call echo message=first\n").unwrap();
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "first\n");
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert_eq!(processes_with(&mark), 0);
 }
