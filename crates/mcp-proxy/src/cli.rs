@@ -39,7 +39,7 @@ const EXAMPLES: &str = "\
 Examples:
   mcp-proxy demo                                    see it work, with nothing else installed
   mcp-proxy -- npx -y @modelcontextprotocol/server-everything
-                                                    in front of a stdio server (for a client's config)
+                                                    in front of a stdio server, in a client's config
   mcp-proxy http://localhost:3000/mcp               in front of an HTTP server
   mcp-proxy proxy --listen http -- python server.py
                                                     offer a stdio server over HTTP, on port 8888
@@ -89,13 +89,13 @@ pub enum Command {
     #[command(after_help = client::PROMPTS_AFTER)]
     Prompts(Box<client::CatalogArgs>),
     /// Call a tool
-    #[command(after_help = client::CALL_AFTER)]
+    #[command(after_help = client::CALL_AFTER, override_usage = client::CALL_USAGE)]
     Call(Box<client::ServerCommandArgs<mcp_proxy_shell::CallArgs>>),
     /// Read a resource
     #[command(after_help = client::READ_AFTER)]
     Read(Box<client::ServerCommandArgs<mcp_proxy_shell::ReadArgs>>),
     /// Get a prompt
-    #[command(after_help = client::PROMPT_AFTER)]
+    #[command(after_help = client::PROMPT_AFTER, override_usage = client::PROMPT_USAGE)]
     Prompt(Box<client::ServerCommandArgs<mcp_proxy_shell::PromptArgs>>),
     /// Use servers interactively, or run a script of commands
     #[command(after_help = client::SHELL_AFTER)]
@@ -256,9 +256,9 @@ pub fn read(argv: Vec<OsString>) -> Result<Command, clap::Error> {
     let argv = with_command(argv)?;
     let matches = command().try_get_matches_from(&argv);
     let matches = matches.map_err(|error| match error.kind() {
-        clap::error::ErrorKind::UnknownArgument => {
-            explain_missing_separator(&argv).unwrap_or(error)
-        }
+        clap::error::ErrorKind::UnknownArgument => explain_missing_separator(&argv)
+            .or_else(|| client::explain_unknown_word(&argv))
+            .unwrap_or_else(|| client::with_name_flag(error, &argv)),
         _ => error,
     })?;
     Args::from_arg_matches(&matches).map(|args| args.command)
@@ -317,4 +317,27 @@ fn names_topic(word: Option<&OsString>) -> bool {
     use clap::ValueEnum as _;
     word.and_then(|word| word.to_str())
         .is_some_and(|word| word.starts_with('-') || HelpTopic::from_str(word, false).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The widest that help is shown. clap would break a longer line anywhere.
+    const WIDTH: usize = 100;
+
+    fn wide_lines(command: &clap::Command) -> Vec<String> {
+        let after = command.get_after_help().map(ToString::to_string);
+        let about = command.get_about().map(ToString::to_string);
+        let text = [about, after].map(Option::unwrap_or_default).join("\n");
+        let lines = text.lines().filter(|line| line.chars().count() > WIDTH);
+        let own = lines.map(|line| format!("{}: {line}", command.get_name()));
+        let inner = command.get_subcommands().flat_map(wide_lines);
+        own.chain(inner).collect()
+    }
+
+    #[test]
+    fn no_line_of_the_help_texts_is_too_wide() {
+        assert_eq!(wide_lines(&command()), Vec::<String>::new());
+    }
 }

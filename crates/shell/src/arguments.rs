@@ -5,6 +5,7 @@ use std::path::Path;
 use mcp_proxy_client::rmcp::model::JsonObject;
 use serde_json::{Map, Value};
 
+use crate::exact_numbers::refuse_changed_numbers;
 use crate::failure::CommandFailure;
 use crate::near_names::did_you_mean;
 use crate::schema::{
@@ -35,7 +36,7 @@ enum WordValue<'a> {
 
 /// What words mean as the arguments of something that takes `schema`.
 pub(crate) fn typed_arguments(
-    words: &[String],
+    words: &[&str],
     schema: &Value,
 ) -> Result<JsonObject, CommandFailure> {
     let mut arguments = Map::new();
@@ -50,10 +51,16 @@ pub(crate) fn typed_arguments(
         let own = declared.unwrap_or(&any);
         let wants_list = allowed_types(schema, own).contains(&JsonType::Array);
         let (value, is_whole_list) = match parsed.value {
-            WordValue::Typed(text) => match wants_list {
-                true => list_part(schema, own, text),
-                false => (typed(schema, own, text), false),
-            },
+            WordValue::Typed(text) => {
+                let (value, is_whole_list) = match wants_list {
+                    true => list_part(schema, own, text),
+                    false => (typed(schema, own, text), false),
+                };
+                if !value.is_string() {
+                    refuse_changed_numbers(text, &format!("argument `{name}`"))?;
+                }
+                (value, is_whole_list)
+            }
             WordValue::TextFile(path) => (Value::String(read_file(path, name)?), false),
             WordValue::Json(text) => (json(text, name)?, true),
             WordValue::JsonFile(path) => (json(&read_file(path, name)?, name)?, true),
@@ -80,10 +87,7 @@ pub(crate) fn typed_arguments(
 }
 
 /// The arguments of a prompt: all of them are texts.
-pub(crate) fn text_arguments(
-    words: &[String],
-    names: &[&str],
-) -> Result<JsonObject, CommandFailure> {
+pub(crate) fn text_arguments(words: &[&str], names: &[&str]) -> Result<JsonObject, CommandFailure> {
     let mut arguments = Map::new();
     for word in words {
         let parsed = parse_word(word)?;
@@ -110,7 +114,10 @@ pub(crate) fn text_arguments(
 /// A JSON object, as `--args`, a file or stdin give it.
 pub(crate) fn json_arguments(text: &str, source: &str) -> Result<JsonObject, CommandFailure> {
     match serde_json::from_str::<Value>(text) {
-        Ok(Value::Object(arguments)) => Ok(arguments),
+        Ok(Value::Object(arguments)) => {
+            refuse_changed_numbers(text, source)?;
+            Ok(arguments)
+        }
         Ok(_) => Err(CommandFailure::Mistake(format!(
             "{source}: the arguments must be a JSON object"
         ))),
@@ -158,9 +165,13 @@ fn parse_word(word: &str) -> Result<ArgumentWord<'_>, CommandFailure> {
         .split_once('=')
         .filter(|(name, _)| !matches!(*name, "" | ":"))
     else {
-        return Err(CommandFailure::Mistake(format!(
-            "`{word}` is not an argument; write key=value, key:=json or key=@file"
-        )));
+        let hint = match word {
+            word if word.starts_with('{') => "JSON is given with --args",
+            word if word.contains("://") => "the URL of a server is given with --url",
+            _ => "write key=value, key:=json or key=@file",
+        };
+        let text = format!("`{word}` is not an argument; {hint}");
+        return Err(CommandFailure::Mistake(text));
     };
     let (name, is_json) = match name.strip_suffix(':') {
         Some(name) => (name, true),
@@ -259,9 +270,11 @@ fn list_part(root: &Value, schema: &Value, text: &str) -> (Value, bool) {
 }
 
 fn json(text: &str, name: &str) -> Result<Value, CommandFailure> {
-    serde_json::from_str(text).map_err(|error| {
+    let value = serde_json::from_str(text).map_err(|error| {
         CommandFailure::Mistake(format!("argument `{name}`: this is not JSON: {error}"))
-    })
+    })?;
+    refuse_changed_numbers(text, &format!("argument `{name}`"))?;
+    Ok(value)
 }
 
 fn read_file(path: &str, name: &str) -> Result<String, CommandFailure> {

@@ -133,11 +133,12 @@ fn info(
     args: &InfoArgs,
     screen: &mut CommandOutput,
 ) -> Result<(), CommandFailure> {
+    let name = args.name();
     let found = parts
         .iter()
-        .find_map(|part| Some((part.kind, part.find(&args.name)?)));
+        .find_map(|part| Some((part.kind, part.find(name)?)));
     let Some((kind, item)) = found else {
-        return Err(unknown(parts, &args.name));
+        return Err(unknown(parts, name));
     };
     match args.json {
         true => screen.print_json(&item.definition),
@@ -168,24 +169,25 @@ async fn call(
     screen: &mut CommandOutput,
 ) -> Result<(), CommandFailure> {
     args.output.as_deref().map_or(Ok(()), check_output)?;
-    let given = given_arguments(args)?;
+    let (name, words) = args.name_and_words();
+    let given = given_arguments(args, words).await?;
     let tools = conversation.list(CapabilityType::Tool).await?;
-    let Some(tool) = tools.find(&args.name) else {
-        return Err(unknown(&[tools], &args.name));
+    let Some(tool) = tools.find(name) else {
+        return Err(unknown(&[tools], name));
     };
     let schema = tool.input_schema();
     let arguments = match given {
         GivenArguments::Json(arguments) => arguments,
-        GivenArguments::Words(words) => typed_arguments(words, &schema)?,
+        GivenArguments::Words(words) => typed_arguments(&words, &schema)?,
     };
-    check_arguments(&args.name, &schema, &arguments)?;
-    let line = Arc::clone(&conversation.progress);
+    check_arguments(name, &schema, &arguments)?;
+    let (line, width) = (Arc::clone(&conversation.progress), screen.width);
     let options = CallOptions::new()
         .timeout(conversation.timeout)
-        .progress(move |progress| line.show(&progress));
+        .progress(move |progress| line.show(&progress, width));
     let called = conversation
         .client
-        .call_tool(&args.name, Some(arguments), options)
+        .call_tool(name, Some(arguments), options)
         .await;
     conversation.progress.clear();
     let result = match called {
@@ -205,10 +207,7 @@ async fn call(
     if has_failed {
         let text = tool_result(&result, crate::output::OutputReader::Terminal);
         let text = text.trim_end();
-        return Err(CommandFailure::Server(format!(
-            "{} failed: {text}",
-            args.name
-        )));
+        return Err(CommandFailure::Server(format!("{name} failed: {text}")));
     }
     match &args.output {
         Some(path) => write(&result, path, screen),
@@ -220,30 +219,48 @@ async fn call(
 }
 
 enum GivenArguments<'a> {
-    Words(&'a [String]),
+    Words(Vec<&'a str>),
     Json(JsonObject),
 }
 
-fn given_arguments(args: &CallArgs) -> Result<GivenArguments<'_>, CommandFailure> {
-    let json = match (&args.args, &args.args_file, args.words.as_slice()) {
-        (Some(text), _, _) => json_arguments(text, "--args")?,
-        (None, Some(path), _) => {
+async fn given_arguments<'a>(
+    args: &CallArgs,
+    words: Vec<&'a str>,
+) -> Result<GivenArguments<'a>, CommandFailure> {
+    let json = match (&args.args, &args.args_file, words.as_slice()) {
+        // clap knows only the words after the name.
+        (Some(_), _, [_, ..]) | (_, Some(_), [_, ..]) => {
+            let text = "give key=value words, --args or --args-file; nothing was sent".to_owned();
+            return Err(CommandFailure::Mistake(text));
+        }
+        (Some(text), _, []) => json_arguments(text, "--args")?,
+        (None, Some(path), []) => {
             let source = format!("--args-file {}", path.display());
             let text = read_text(path).map_err(CommandFailure::Mistake)?;
             json_arguments(&text, &source)?
         }
-        (None, None, [word]) if word == "-" => {
-            let mut text = String::new();
-            std::io::stdin()
-                .lock()
-                .take(STDIN_BYTES)
-                .read_to_string(&mut text)
-                .map_err(|error| CommandFailure::Mistake(format!("cannot read stdin: {error}")))?;
-            json_arguments(&text, "stdin")?
-        }
-        (None, None, words) => return Ok(GivenArguments::Words(words)),
+        (None, None, ["-"]) => json_arguments(&read_stdin().await?, "stdin")?,
+        (None, None, _) => return Ok(GivenArguments::Words(words)),
     };
     Ok(GivenArguments::Json(json))
+}
+
+/// All of stdin. On a thread of its own: a person who types may press Ctrl-C instead.
+async fn read_stdin() -> Result<String, CommandFailure> {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let read = std::io::stdin()
+            .lock()
+            .take(STDIN_BYTES)
+            .read_to_string(&mut text);
+        // A command that was cancelled does not wait for it.
+        let _ = sender.send(read.map(|_| text));
+    });
+    let read = receiver
+        .await
+        .unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()));
+    read.map_err(|error| CommandFailure::Mistake(format!("cannot read stdin: {error}")))
 }
 
 async fn read(
@@ -282,13 +299,14 @@ async fn prompt(
     args: &PromptArgs,
     screen: &mut CommandOutput,
 ) -> Result<(), CommandFailure> {
+    let (name, words) = args.name_and_words();
     let prompts = conversation.list(CapabilityType::Prompt).await?;
-    let Some(prompt) = prompts.find(&args.name) else {
-        return Err(unknown(&[prompts], &args.name));
+    let Some(prompt) = prompts.find(name) else {
+        return Err(unknown(&[prompts], name));
     };
     let known = prompt.prompt_arguments();
     let names: Vec<&str> = known.iter().map(|(name, ..)| *name).collect();
-    let arguments = text_arguments(&args.words, &names)?;
+    let arguments = text_arguments(&words, &names)?;
     let missing: Vec<&str> = known
         .iter()
         .filter(|(name, _, is_required)| *is_required && !arguments.contains_key(*name))
@@ -296,13 +314,12 @@ async fn prompt(
         .collect();
     if !missing.is_empty() {
         return Err(CommandFailure::Mistake(format!(
-            "{} needs {}; nothing was sent",
-            args.name,
+            "{name} needs {}; nothing was sent",
             missing.join(", ")
         )));
     }
     let arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
-    let result = match conversation.client.get_prompt(&args.name, arguments).await {
+    let result = match conversation.client.get_prompt(name, arguments).await {
         Ok(result) => to_value(&result),
         Err(error) => return fail(error, args.json, screen),
     };
@@ -339,8 +356,14 @@ fn fail(
 }
 
 fn write(result: &Value, path: &Path, screen: &mut CommandOutput) -> Result<(), CommandFailure> {
-    for line in write_output(result, path, &mut *screen.out)? {
-        (screen.say)(&line);
+    let written = write_output(result, path, screen.reader, &mut *screen.out)?;
+    for line in &written.files {
+        (screen.say)(line);
+    }
+    // Next to bytes on stdout a text is said to the person.
+    match path == Path::new("-") && !written.texts.is_empty() {
+        true => (screen.say)(written.texts.trim_end()),
+        false => screen.print(&written.texts)?,
     }
     screen.print("")
 }

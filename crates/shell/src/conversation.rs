@@ -13,21 +13,30 @@ use mcp_proxy_client::{CapabilityType, ClientError, ProxyClient};
 use mcp_proxy_wire::terminal_text::sanitize;
 use serde_json::Value;
 use tokio::io::DuplexStream;
+use tokio::sync::oneshot;
 
+use crate::cancel_signal::CancelSignal;
 use crate::catalog::{CatalogItem, CatalogPart};
 use crate::command::{self, ClientCommand};
-use crate::failure::CommandFailure;
+use crate::failure::{CommandFailure, with_causes, without_repetition};
 use crate::output::{CommandOutput, SayLine};
 use crate::progress::ProgressLine;
 use crate::questions::Questions;
 
 /// The end of a conversation waits this long for the server.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(5);
+/// A conversation that could not be opened waits this long for the reason.
+const REASON_DEADLINE: Duration = Duration::from_secs(1);
+
+/// Other tasks get this many turns to tell the server that a call is cancelled. A few are enough.
+const CANCEL_TURNS: usize = 64;
 
 /// The way to a server.
 pub struct ServerStream {
     /// Messages, one on each line.
     pub stream: DuplexStream,
+    /// Ends what is behind the stream without waiting for open answers, when it is used or dropped.
+    pub stop: oneshot::Sender<()>,
     /// Resolves when everything behind the stream has ended: processes, sessions. Says what went wrong, if anything did.
     pub ended: Pin<Box<dyn Future<Output = Option<String>> + Send>>,
     /// The server, as it may be shown.
@@ -53,6 +62,7 @@ pub struct Conversation {
     questions: Questions,
     /// The server said that one of its lists has changed.
     changed: Arc<AtomicBool>,
+    stop: oneshot::Sender<()>,
     ended: Pin<Box<dyn Future<Output = Option<String>> + Send>>,
 }
 
@@ -61,6 +71,7 @@ impl Conversation {
     pub async fn open(
         server: ServerStream,
         options: &ConversationOptions,
+        cancel: &mut CancelSignal,
     ) -> Result<Conversation, CommandFailure> {
         let progress = Arc::new(ProgressLine::default());
         let questions = Questions::new(server.shown.clone(), Arc::clone(&progress));
@@ -87,25 +98,46 @@ impl Conversation {
             Some(_) => builder.log_level(LoggingLevel::Info),
             None => builder,
         };
-        let stream = tokio::io::split(server.stream);
-        let client = match builder.connect_transport(stream).await {
-            Ok(client) => client,
-            Err(error) => {
-                // The way to the server knows best what is wrong with it.
-                let ended = tokio::time::timeout(CLOSE_DEADLINE, server.ended).await;
-                let reason = ended.ok().flatten().unwrap_or_else(|| reason(error));
-                let text = format!("cannot connect to {}: {}", server.shown, sanitize(&reason));
-                return Err(CommandFailure::Unreachable(text));
+        let ServerStream {
+            stream,
+            stop,
+            mut ended,
+            shown,
+        } = server;
+        let stream = tokio::io::split(stream);
+        let connecting = async { Ok(builder.connect_transport(stream).await) };
+        let error = match cancel.or_cancelled(connecting).await {
+            Ok(Ok(client)) => {
+                return Ok(Conversation {
+                    client,
+                    progress,
+                    questions,
+                    changed,
+                    timeout: options.timeout,
+                    stop,
+                    ended,
+                });
             }
+            Ok(Err(error)) => Some(error),
+            Err(_) => None,
         };
-        Ok(Conversation {
-            client,
-            progress,
-            questions,
-            changed,
-            timeout: options.timeout,
-            ended: server.ended,
-        })
+        let unreachable = |reason: String| {
+            let reason = sanitize(without_repetition(&reason, &shown));
+            CommandFailure::Unreachable(format!("cannot connect to {shown}: {reason}"))
+        };
+        let failure = match error {
+            None => CommandFailure::Cancelled,
+            // The way to the server knows best what is wrong with it.
+            Some(error) => match tokio::time::timeout(REASON_DEADLINE, &mut ended).await {
+                Ok(known) => return Err(unreachable(known.unwrap_or_else(|| reason_of(error)))),
+                Err(_) => unreachable(reason_of(error)),
+            },
+        };
+        drop(stop);
+        let ending = async { Ok(tokio::time::timeout(CLOSE_DEADLINE, ended).await) };
+        // A second Ctrl-C does not wait for the server.
+        let _ = cancel.or_cancelled(ending).await;
+        Err(failure)
     }
 
     /// Runs a command. Ctrl-C cancels it; the conversation continues.
@@ -113,24 +145,34 @@ impl Conversation {
         &self,
         command: &ClientCommand,
         screen: &mut CommandOutput,
+        cancel: &mut CancelSignal,
     ) -> Result<(), CommandFailure> {
         let running = self.questions.begin();
-        let outcome = tokio::select! {
-            outcome = command::run(command, self, screen) => outcome,
-            _ = tokio::signal::ctrl_c() => Err(CommandFailure::Cancelled),
-        };
+        let outcome = cancel
+            .or_cancelled(command::run(command, self, screen))
+            .await;
         drop(running);
         self.progress.clear();
+        if outcome == Err(CommandFailure::Cancelled) {
+            // The client library tells the server in a task of its own, which must not meet a closed conversation.
+            for _ in 0..CANCEL_TURNS {
+                tokio::task::yield_now().await;
+            }
+        }
         outcome
     }
 
     /// Ends it, and waits until nothing of the server is left.
     pub async fn close(self) {
+        let mut ended = self.ended;
         let closing = async {
             self.client.close().await;
-            self.ended.await;
+            (&mut ended).await;
         };
-        let _ = tokio::time::timeout(CLOSE_DEADLINE, closing).await;
+        if tokio::time::timeout(CLOSE_DEADLINE, closing).await.is_err() {
+            drop(self.stop);
+            let _ = tokio::time::timeout(CLOSE_DEADLINE, ended).await;
+        }
     }
 
     /// Whether the server's lists have changed since this was last asked.
@@ -193,10 +235,10 @@ fn log_line(message: &Value) -> String {
     sanitize(&line)
 }
 
-fn reason(error: ClientError) -> String {
+fn reason_of(error: ClientError) -> String {
     match error {
         ClientError::Connect { reason, .. } => reason,
-        error => error.to_string(),
+        error => with_causes(&error),
     }
 }
 

@@ -11,6 +11,9 @@ use crate::schema::{
 };
 use crate::text::indented;
 
+/// What a name stands behind that would be taken for a flag.
+pub(crate) const NAME_FLAG: &str = "--name=";
+
 /// How a command is typed: what stands before and after its own words.
 #[derive(Clone, Debug, Default)]
 pub struct CommandForm {
@@ -67,7 +70,7 @@ fn tool(item: &CatalogItem, form: &CommandForm, text: &mut String) {
         text.push_str(&format!("\nThe server says: {}.\n", hints.join(", ")));
     }
     let words = example_words(&schema);
-    let line = form.line(&format!("call {}{words}", quoted(&item.name)));
+    let line = form.line(&format!("call {}{words}", name_word(&item.name)));
     text.push_str(&format!("\nExample:\n  {}\n", sanitize(&line)));
 }
 
@@ -113,7 +116,7 @@ fn prompt(item: &CatalogItem, form: &CommandForm, text: &mut String) {
             }
         }
     }
-    let line = form.line(&format!("prompt {}{words}", quoted(&item.name)));
+    let line = form.line(&format!("prompt {}{words}", name_word(&item.name)));
     text.push_str(&format!("\nExample:\n  {}\n", sanitize(&line)));
 }
 
@@ -275,6 +278,14 @@ fn plain(value: &Value) -> String {
     match value {
         Value::String(text) if !text.is_empty() => text.clone(),
         value => value.to_string(),
+    }
+}
+
+/// A name as it would be typed: with a flag, if it looks like one.
+pub(crate) fn name_word(name: &str) -> String {
+    match name.starts_with('-') {
+        true => quoted(&format!("{NAME_FLAG}{name}")),
+        false => quoted(name),
     }
 }
 

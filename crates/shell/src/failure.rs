@@ -46,7 +46,7 @@ impl CommandFailure {
 
 impl From<ClientError> for CommandFailure {
     fn from(error: ClientError) -> CommandFailure {
-        let text = error.to_string();
+        let text = with_causes(&error);
         match error {
             ClientError::Connect { .. } | ClientError::Closed { .. } => {
                 CommandFailure::Unreachable(text)
@@ -55,6 +55,86 @@ impl From<ClientError> for CommandFailure {
             | ClientError::NoProxyTool { .. }
             | ClientError::NoDispatchTool => CommandFailure::Mistake(text),
             _ => CommandFailure::Server(text),
+        }
+    }
+}
+
+/// An error and its causes, each said once: many errors repeat what caused them.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !text.contains(&next) {
+            text.push_str(&format!(": {next}"));
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// A reason without what was said already: that there is no connection, and to which server.
+pub(crate) fn without_repetition<'a>(reason: &'a str, server: &str) -> &'a str {
+    let named = reason
+        .strip_prefix("the server at ")
+        .or(reason.strip_prefix("cannot connect to "));
+    let rest = named.and_then(|named| named.split_once(": "));
+    let reason = match rest {
+        Some((name, rest)) if server.contains(name) => rest,
+        _ => reason,
+    };
+    let inner = reason.strip_prefix("cannot connect (");
+    inner
+        .and_then(|inner| inner.strip_suffix(')'))
+        .unwrap_or(reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Layer(&'static str, Option<Box<Layer>>);
+
+    impl std::fmt::Display for Layer {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl std::error::Error for Layer {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            self.1.as_deref().map(|layer| layer as _)
+        }
+    }
+
+    #[test]
+    fn a_cause_is_said_once() {
+        let bottom = Layer("refused", None);
+        let middle = Layer("cannot dial: refused", Some(Box::new(bottom)));
+        let top = Layer("no answer", Some(Box::new(middle)));
+        assert_eq!(with_causes(&top), "no answer: cannot dial: refused");
+    }
+
+    #[test]
+    fn the_server_is_named_once() {
+        let server = "http://127.0.0.1:1/mcp";
+        for (reason, rest) in [
+            (
+                "the server at http://127.0.0.1:1: cannot connect (Connection refused (os error 111))",
+                "Connection refused (os error 111)",
+            ),
+            (
+                "cannot connect to http://127.0.0.1:1/mcp: HTTP 401",
+                "HTTP 401",
+            ),
+            (
+                "the server at http://other: gone",
+                "the server at http://other: gone",
+            ),
+            ("it ended", "it ended"),
+        ] {
+            assert_eq!(without_repetition(reason, server), rest);
         }
     }
 }

@@ -14,8 +14,10 @@ use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{CompletionType, Config, Editor};
 use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
 
 use crate::args::CatalogCommand;
+use crate::cancel_signal::CancelSignal;
 use crate::command::ClientCommand;
 use crate::conversation::{ConversationOptions, ServerStream};
 use crate::details::CommandForm;
@@ -23,7 +25,7 @@ use crate::failure::CommandFailure;
 use crate::output::CommandOutput;
 use completion::ShellHelper;
 use connections::Connections;
-use line::{ShellVerb, help, is_complete, parse};
+use line::{ShellVerb, commands, help, is_complete, parse};
 
 /// Lines that the history keeps.
 const HISTORY: usize = 2000;
@@ -42,8 +44,11 @@ pub enum ConnectTarget {
     },
     /// A command.
     Command(Vec<String>),
-    /// The running hub.
-    Hub,
+    /// A running hub.
+    Hub {
+        /// Its id, if it is not the only one.
+        id: Option<String>,
+    },
 }
 
 /// Opens the way to a server.
@@ -75,6 +80,7 @@ pub struct ShellSession {
 }
 
 /// Whether another line is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum NextLine {
     Read,
     Quit,
@@ -100,25 +106,26 @@ impl ShellSession {
         runtime: &Runtime,
         name: &str,
         server: ServerStream,
+        cancel: &mut CancelSignal,
     ) -> Result<(), CommandFailure> {
         let opening = self
             .connections
-            .open(name, server, &self.options.conversation);
+            .open(name, server, &self.options.conversation, cancel);
         runtime.block_on(opening)?;
         Ok(())
     }
 
     /// Reads commands until the end. Returns the exit code.
-    pub fn run(mut self, runtime: &Runtime) -> u8 {
+    pub fn run(mut self, runtime: &Runtime, cancel: &mut CancelSignal) -> u8 {
         let code = match std::io::stdin().is_terminal() {
-            true => self.read_person(runtime),
-            false => self.read_script(runtime),
+            true => self.read_person(runtime, cancel),
+            false => self.read_script(runtime, cancel),
         };
         runtime.block_on(self.connections.close_all());
         code
     }
 
-    fn read_person(&mut self, runtime: &Runtime) -> u8 {
+    fn read_person(&mut self, runtime: &Runtime, cancel: &mut CancelSignal) -> u8 {
         let config = Config::builder()
             .completion_type(CompletionType::List)
             .max_history_size(HISTORY)
@@ -147,16 +154,25 @@ impl ShellSession {
         }
         loop {
             runtime.block_on(self.connections.refresh());
+            // The terminal may have another size than at the last prompt.
+            if let Some((columns, _)) = editor.dimensions().filter(|_| self.screen.width.is_some())
+            {
+                self.screen.width = Some(usize::from(columns));
+            }
             if let Some(helper) = editor.helper_mut() {
-                helper.set(self.connections.known_names());
+                helper.set(self.connections.known_names(), self.screen.width);
             }
             match editor.readline(&self.connections.prompt()) {
-                Ok(line) => {
-                    let _ = editor.add_history_entry(line.as_str());
-                    match self.run_line(runtime, &line) {
-                        Ok(NextLine::Read) => {}
-                        Ok(NextLine::Quit) => break,
-                        Err(failure) => self.report(&failure),
+                // Several lines were pasted, if it is more than one.
+                Ok(text) => {
+                    let (commands, _) = commands(&text);
+                    for command in &commands {
+                        let _ = editor.add_history_entry(command.as_str());
+                    }
+                    runtime.block_on(cancel.forget_earlier());
+                    match self.run_all(runtime, &commands, cancel) {
+                        NextLine::Read => {}
+                        NextLine::Quit => break,
                     }
                 }
                 // At the prompt it clears the line, as in other shells.
@@ -172,30 +188,76 @@ impl ShellSession {
         0
     }
 
+    /// The commands that a person has typed or pasted at once, in their order. Ctrl-C drops the rest of them, as it drops what
+    /// was typed ahead.
+    fn run_all(
+        &mut self,
+        runtime: &Runtime,
+        commands: &[String],
+        cancel: &mut CancelSignal,
+    ) -> NextLine {
+        for (place, command) in commands.iter().enumerate() {
+            if commands.len() > 1 && !command.trim().is_empty() {
+                // Between the results of others it must be seen what this is the result of.
+                (self.screen.say)(&format!("{}{command}", self.connections.prompt()));
+            }
+            let failure = match self.run_line(runtime, command, cancel) {
+                Ok(NextLine::Read) => continue,
+                Ok(NextLine::Quit) => return NextLine::Quit,
+                Err(failure) => failure,
+            };
+            self.report(&failure);
+            if failure == CommandFailure::Cancelled {
+                match commands.len() - place - 1 {
+                    0 => {}
+                    1 => (self.screen.say)("the line after it was not run"),
+                    left => (self.screen.say)(&format!("the {left} lines after it were not run")),
+                }
+                break;
+            }
+        }
+        NextLine::Read
+    }
+
     /// Commands from a file or a pipe, one a line; `#` begins a comment.
-    fn read_script(&mut self, runtime: &Runtime) -> u8 {
+    fn read_script(&mut self, runtime: &Runtime, cancel: &mut CancelSignal) -> u8 {
         let mut code = 0;
         let mut open = String::new();
-        for (number, line) in std::io::stdin().lines().enumerate() {
-            let Ok(line) = line else {
-                (self.screen.say)(&format!("line {}: not UTF-8", number + 1));
-                return 2;
+        let mut lines = stdin_lines();
+        let mut number = 0;
+        loop {
+            let next = cancel.or_cancelled(async { Ok(lines.recv().await) });
+            let line = match runtime.block_on(next) {
+                Ok(Some(Ok(line))) => line,
+                Ok(None) => break,
+                Ok(Some(Err(error))) => {
+                    (self.screen.say)(&format!("line {}: {error}", number + 1));
+                    return 2;
+                }
+                Err(failure) => {
+                    self.report(&failure);
+                    return failure.exit_code();
+                }
             };
+            number += 1;
             open.push_str(&line);
             if !is_complete(&open) {
                 open.push('\n');
                 continue;
             }
             let line = std::mem::take(&mut open);
-            match self.run_line(runtime, &line) {
+            match self.run_line(runtime, &line, cancel) {
                 Ok(NextLine::Read) => {}
                 Ok(NextLine::Quit) => return code,
                 Err(failure) => {
-                    self.report_line(number + 1, &failure);
+                    self.report_line(number, &failure);
+                    if failure == CommandFailure::Cancelled {
+                        return failure.exit_code();
+                    }
                     if code == 0 {
                         code = failure.exit_code();
                     }
-                    if self.options.fail_fast || failure == CommandFailure::Cancelled {
+                    if self.options.fail_fast {
                         return code;
                     }
                 }
@@ -221,7 +283,12 @@ impl ShellSession {
         }
     }
 
-    fn run_line(&mut self, runtime: &Runtime, line: &str) -> Result<NextLine, CommandFailure> {
+    fn run_line(
+        &mut self,
+        runtime: &Runtime,
+        line: &str,
+        cancel: &mut CancelSignal,
+    ) -> Result<NextLine, CommandFailure> {
         let Some(verb) = parse(line)? else {
             return Ok(NextLine::Read);
         };
@@ -253,16 +320,10 @@ impl ShellSession {
                 let (name, target) = args.target()?;
                 let dial = Arc::clone(&self.options.dial);
                 let opening = async {
-                    let server = dial(target).await?;
+                    let server = cancel.or_cancelled(dial(target)).await?;
                     self.connections
-                        .open(&name, server, &self.options.conversation)
+                        .open(&name, server, &self.options.conversation, cancel)
                         .await
-                };
-                let opening = async {
-                    tokio::select! {
-                        opened = opening => opened,
-                        _ = tokio::signal::ctrl_c() => Err(CommandFailure::Cancelled),
-                    }
                 };
                 let about = runtime.block_on(opening)?;
                 (self.screen.say)(&about);
@@ -284,7 +345,26 @@ impl ShellSession {
             ShellVerb::Prompt(args) => ClientCommand::Prompt(args),
         };
         let conversation = self.connections.current()?;
-        runtime.block_on(conversation.run(&command, &mut self.screen))?;
+        let run = runtime.block_on(conversation.run(&command, &mut self.screen, cancel));
+        run.map_err(|failure| match failure {
+            CommandFailure::Unreachable(text) => CommandFailure::Unreachable(format!(
+                "{text}; `disconnect` removes it, `connect NAME …` opens another"
+            )),
+            failure => failure,
+        })?;
         Ok(NextLine::Read)
     }
+}
+
+/// The lines of stdin, read on a thread of their own: Ctrl-C must end a script that waits for its next line.
+fn stdin_lines() -> mpsc::Receiver<std::io::Result<String>> {
+    let (sender, receiver) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lines() {
+            if sender.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
 }

@@ -13,10 +13,12 @@
 
 mod args;
 mod arguments;
+mod cancel_signal;
 mod catalog;
 mod command;
 mod conversation;
 mod details;
+mod exact_numbers;
 mod failure;
 mod interactive;
 mod near_names;
@@ -30,6 +32,7 @@ mod text;
 pub use args::{
     CallArgs, CatalogCommand, InfoArgs, ListArgs, PromptArgs, ReadArgs, SearchWordsArgs,
 };
+pub use cancel_signal::CancelSignal;
 pub use command::ClientCommand;
 pub use conversation::{Conversation, ConversationOptions, ServerStream};
 pub use details::CommandForm;

@@ -12,7 +12,7 @@ use crate::text::cut;
 /// How often the line is drawn again.
 const REDRAW: Duration = Duration::from_millis(50);
 const BAR: usize = 24;
-/// A line that wraps could not be taken away.
+/// What the line takes at most. One that wraps could not be taken away.
 const WIDTH: usize = 78;
 
 /// The line of the call that runs.
@@ -25,8 +25,8 @@ struct LineState {
 }
 
 impl ProgressLine {
-    /// Draws what was reported.
-    pub(crate) fn show(&self, progress: &Progress) {
+    /// Draws what was reported, on a terminal of this width if it is known.
+    pub(crate) fn show(&self, progress: &Progress, width: Option<usize>) {
         if !std::io::stderr().is_terminal() {
             return;
         }
@@ -35,8 +35,10 @@ impl ProgressLine {
             return;
         }
         state.drawn = Some(Instant::now());
+        let message = progress.message.as_deref().unwrap_or_default();
+        let line = line(progress.progress, progress.total, message, width);
         let mut stderr = std::io::stderr().lock();
-        let _ = write!(stderr, "\r\x1b[K{}", line(progress)).and_then(|()| stderr.flush());
+        let _ = write!(stderr, "\r\x1b[K{line}").and_then(|()| stderr.flush());
     }
 
     /// Takes the line away, if there is one.
@@ -49,16 +51,30 @@ impl ProgressLine {
     }
 }
 
-fn line(progress: &Progress) -> String {
-    let message = sanitize(progress.message.as_deref().unwrap_or_default());
-    let line = match progress.total.filter(|total| *total > 0.0) {
+fn line(done: f64, total: Option<f64>, message: &str, width: Option<usize>) -> String {
+    let message = sanitize(message);
+    let line = match total.filter(|total| *total > 0.0) {
         Some(total) => {
-            let share = (progress.progress / total).clamp(0.0, 1.0);
+            let share = (done / total).clamp(0.0, 1.0);
             let filled = (share * BAR as f64) as usize;
             let bar = format!("{}{}", "█".repeat(filled), "░".repeat(BAR - filled));
             format!("{bar} {:>3.0}% {message}", share * 100.0)
         }
-        None => format!("{} … {message}", progress.progress),
+        None => format!("{done} … {message}"),
     };
-    cut(line.trim_end(), WIDTH)
+    let width = width.map_or(WIDTH, |width| width.saturating_sub(1).min(WIDTH));
+    cut(line.trim_end(), width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_fits_a_narrow_terminal() {
+        let shown = |width| line(5.0, Some(10.0), "a message that is long", width);
+        let narrow = shown(Some(40));
+        assert_eq!(narrow.chars().count(), 39, "{narrow}");
+        assert!(shown(None).ends_with("50% a message that is long"));
+    }
 }

@@ -105,11 +105,18 @@ impl QuestionState {
 
     fn introduction(&self, message: &str) -> String {
         let (server, message) = (sanitize(&self.server), sanitize_lines(message));
-        format!("\nThe server {server} asks: {message}")
+        format!("\n{server} asks: {message}")
     }
 
     fn ask(&self, params: &ElicitRequestParams, command: u64) -> ElicitResult {
         self.progress.clear();
+        match terminal_input::drop_earlier_lines() {
+            0 => {}
+            1 => self.say("\nDropped the line that was typed before this question."),
+            lines => self.say(&format!(
+                "\nDropped the {lines} lines that were typed before this question."
+            )),
+        }
         let answer = match params {
             ElicitRequestParams::FormElicitationParams {
                 message,

@@ -38,17 +38,19 @@ enum ResultPart<'a> {
 /// What `tools/call` returned, as text.
 pub(crate) fn tool_result(result: &Value, reader: OutputReader) -> String {
     let parts = content_parts(result.get("content"));
-    let mut text = parts_text(&parts, reader);
-    if let Some(structured) = result
-        .get("structuredContent")
-        .filter(|value| !value.is_null())
-        && !repeats(&parts, structured)
-    {
-        let pretty = serde_json::to_string_pretty(structured).unwrap_or_default();
-        text.push_str(&shown(&pretty, reader));
-        text.push('\n');
+    parts_text(&parts, reader) + &structured_text(result, &parts, reader)
+}
+
+/// The structured content of a result, unless a text says the same.
+fn structured_text(result: &Value, parts: &[ResultPart<'_>], reader: OutputReader) -> String {
+    let structured = result.get("structuredContent");
+    match structured.filter(|value| !value.is_null() && !repeats(parts, value)) {
+        Some(structured) => {
+            let pretty = serde_json::to_string_pretty(structured).unwrap_or_default();
+            format!("{}\n", shown(&pretty, reader))
+        }
+        None => String::new(),
     }
-    text
 }
 
 /// What `resources/read` returned, as text.
@@ -97,12 +99,22 @@ pub(crate) fn check_output(path: &Path) -> Result<(), CommandFailure> {
     })
 }
 
-/// Writes what a result holds to `path`, or to `out` if that is `-`. Says what was written.
+/// What became of a result that is written.
+pub(crate) struct WrittenResult {
+    /// What was written where, a line each.
+    pub(crate) files: Vec<String>,
+    /// The texts that came with images, audio or blobs.
+    pub(crate) texts: String,
+}
+
+/// Writes the images, audio and blobs of a result to `path`, or to `out` if that is `-`. A result without any is written as
+/// text.
 pub(crate) fn write_output(
     result: &Value,
     path: &Path,
+    reader: OutputReader,
     out: &mut dyn Write,
-) -> Result<Vec<String>, CommandFailure> {
+) -> Result<WrittenResult, CommandFailure> {
     let contents = result.get("contents").and_then(Value::as_array);
     let parts: Vec<ResultPart<'_>> = match contents {
         Some(contents) => contents.iter().map(resource_part).collect(),
@@ -119,13 +131,17 @@ pub(crate) fn write_output(
             files.push((bytes, (*mime).to_owned()));
         }
     }
+    let mut texts = String::new();
     if files.is_empty() {
-        let text = match (contents, result.get("messages")) {
-            (Some(_), _) => resource_result(result, OutputReader::Program),
-            (None, Some(_)) => prompt_result(result, OutputReader::Program),
-            (None, None) => tool_result(result, OutputReader::Program),
+        let text = match contents {
+            Some(_) => resource_result(result, OutputReader::Program),
+            None => tool_result(result, OutputReader::Program),
         };
         files.push((text.into_bytes(), "text".to_owned()));
+    } else {
+        let is_text = |part: &ResultPart<'_>| !matches!(part, ResultPart::Binary { .. });
+        let parts: Vec<ResultPart<'_>> = parts.into_iter().filter(is_text).collect();
+        texts = parts_text(&parts, reader) + &structured_text(result, &parts, reader);
     }
     let mut said = Vec::new();
     for (at, (bytes, mime)) in files.iter().enumerate() {
@@ -142,7 +158,13 @@ pub(crate) fn write_output(
             size(bytes.len())
         ));
     }
-    Ok(said)
+    if path == Path::new("-") && files.len() > 1 {
+        said.push(format!(
+            "wrote {} results to stdout, one after the other; --output FILE writes a file each",
+            files.len()
+        ));
+    }
+    Ok(WrittenResult { files: said, texts })
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> CommandFailure {
@@ -307,11 +329,43 @@ mod tests {
         }
         let result = json!({"content": [{"type": "text", "text": "x"}]});
         let to = |path: &str, kind| {
-            write_output(&result, Path::new(path), &mut FailingOutput(kind)).unwrap_err()
+            let mut out = FailingOutput(kind);
+            let written = write_output(&result, Path::new(path), OutputReader::Program, &mut out);
+            written.err().unwrap()
         };
         assert_eq!(to("-", ErrorKind::BrokenPipe), CommandFailure::OutputClosed);
         assert_eq!(to("-", ErrorKind::StorageFull).exit_code(), 1);
         assert_eq!(to("/dev/null/x", ErrorKind::Other).exit_code(), 1);
+    }
+
+    #[test]
+    fn texts_between_binaries_are_not_lost() {
+        let folder = std::env::temp_dir().join(format!("shell-texts-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let image = |bytes: &[u8]| json!({"type": "image", "mimeType": "image/png", "data": STANDARD.encode(bytes)});
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let link = json!({"type": "resource_link", "uri": "x:1", "name": "one"});
+        let result = json!({
+            "content": [text("before"), image(b"a"), text("between"), image(b"b"), link],
+            "structuredContent": {"count": 2}
+        });
+        let path = folder.join("x.png");
+        let written = |path: &Path| {
+            let mut out = Vec::new();
+            write_output(&result, path, OutputReader::Program, &mut out).unwrap()
+        };
+        let to_files = written(&path);
+        assert_eq!(std::fs::read(&path).unwrap(), b"a");
+        assert_eq!(std::fs::read(folder.join("x-2.png")).unwrap(), b"b");
+        assert_eq!(to_files.files.len(), 2);
+        assert!(
+            to_files.files[1].contains("x-2.png"),
+            "{:?}",
+            to_files.files
+        );
+        insta::assert_snapshot!("texts-next-to-files", to_files.texts);
+        assert_eq!(written(Path::new("-")).texts, to_files.texts);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
@@ -320,11 +374,11 @@ mod tests {
         let image = json!({"type": "image", "mimeType": "image/png", "data": data});
         let mut out = Vec::new();
         let one = json!({"content": [image]});
-        write_output(&one, Path::new("-"), &mut out).unwrap();
+        write_output(&one, Path::new("-"), OutputReader::Program, &mut out).unwrap();
         assert_eq!(out, b"abc");
         assert_eq!(numbered(Path::new("/x/a.png"), 1), Path::new("/x/a-2.png"));
         let broken = json!({"content": [{"type": "image", "mimeType": "image/png", "data": "%"}]});
-        let failure = write_output(&broken, Path::new("-"), &mut out).unwrap_err();
-        assert_eq!(failure.exit_code(), 1);
+        let failure = write_output(&broken, Path::new("-"), OutputReader::Program, &mut out);
+        assert_eq!(failure.err().unwrap().exit_code(), 1);
     }
 }

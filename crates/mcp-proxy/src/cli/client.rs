@@ -9,10 +9,77 @@ use std::time::Duration;
 use mcp_proxy_shell::{InfoArgs, ListArgs, SearchWordsArgs};
 
 use super::serve::ServerSourceArgs;
+use super::suggestion;
 use super::time::time;
+
+const CATALOGS: [&str; 3] = ["tools", "resources", "prompts"];
 
 /// How long an answer may take, if the user does not say.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What is said about the word after `tools`, `resources`, `prompts` or `shell` that they do not know: a misspelt command, or a
+/// server without its flag.
+pub fn explain_unknown_word(argv: &[OsString]) -> Option<clap::Error> {
+    use clap::Subcommand as _;
+    let command = word(argv, 1).filter(|word| *word == "shell" || CATALOGS.contains(word))?;
+    let given = word(argv, 2).filter(|given| !given.starts_with('-'))?;
+    let mut names = Vec::new();
+    if command != "shell" {
+        let inner = CatalogSubcommand::augment_subcommands(clap::Command::new(""));
+        names.extend(
+            inner
+                .get_subcommands()
+                .map(|name| name.get_name().to_owned()),
+        );
+    }
+    if names.iter().any(|name| name == given) {
+        return None;
+    }
+    let unknown = format!("there is no command `{command} {given}`");
+    let text = if let Some(meant) = suggestion::alike(given, &names) {
+        format!("{unknown}; did you mean `{meant}`?")
+    } else if given.contains("://") {
+        format!("a server's URL goes after --url; use: mcp-proxy {command} --url {given}")
+    } else if suggestion::is_program(given) {
+        let words: Vec<_> = argv.iter().skip(2).map(OsString::as_os_str).collect();
+        let server = suggestion::shown(&words);
+        format!("the server's command goes after `--`; use: mcp-proxy {command} -- {server}")
+    } else if names.is_empty() {
+        return None;
+    } else {
+        let names = names.join(", ");
+        format!("{unknown}, only {names}; use: mcp-proxy {command} list {given}")
+    };
+    Some(super::command().error(clap::error::ErrorKind::InvalidSubcommand, text))
+}
+
+/// An unknown flag of these commands may be meant as a name. clap would advise to put it after `--`, where the server's command
+/// is.
+pub fn with_name_flag(mut error: clap::Error, argv: &[OsString]) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue};
+    let takes_name = match word(argv, 1) {
+        Some("call" | "prompt") => true,
+        Some(kind) if CATALOGS.contains(&kind) => word(argv, 2) == Some("info"),
+        Some("read" | "shell") => false,
+        _ => return error,
+    };
+    let given = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(given)) if takes_name => Some(given.clone()),
+        _ => None,
+    };
+    let is_misspelt = error.get(ContextKind::SuggestedArg).is_some();
+    error.remove(ContextKind::Suggested);
+    if let Some(given) = given.filter(|_| !is_misspelt) {
+        let tip = format!("if this is the name, use '--name={given}'");
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
+    error
+}
+
+fn word(argv: &[OsString], place: usize) -> Option<&str> {
+    argv.get(place)?.to_str()
+}
 
 /// What `tools --help` shows first.
 pub const TOOLS_AFTER: &str = "\
@@ -23,9 +90,11 @@ Examples:
   mcp-proxy tools list --config ~/.cursor/mcp.json    of all servers of a config file
   mcp-proxy tools search send mail                    by what they do
   mcp-proxy tools info add                            parameters, and an example of a call
+  mcp-proxy tools --hub 5e550001                      if several hubs run; `mcp-proxy ls` lists them
   mcp-proxy tools list --json | jq -r '.[].name'
 
-Exit code: 0 success, 1 the server says it failed, 2 a mistake found before anything was sent, 3 cannot connect.";
+Exit code: 0 success, 1 the server says it failed, 2 a mistake found before anything was sent,
+3 cannot connect, 130 cancelled with Ctrl-C.";
 
 /// What `resources --help` shows first.
 pub const RESOURCES_AFTER: &str = "\
@@ -42,6 +111,11 @@ Examples:
   mcp-proxy prompts info review                       its arguments; `mcp-proxy prompt NAME` gets it
   mcp-proxy prompts list --url http://localhost:3000/mcp";
 
+/// How `call` is used. `--name` is the exception.
+pub const CALL_USAGE: &str = "mcp-proxy call [OPTIONS] <NAME> [KEY=VALUE]... [-- <COMMAND>...]";
+/// How `prompt` is used.
+pub const PROMPT_USAGE: &str = "mcp-proxy prompt [OPTIONS] <NAME> [KEY=VALUE]... [-- <COMMAND>...]";
+
 /// What `call --help` shows first.
 pub const CALL_AFTER: &str = "\
 Examples:
@@ -51,10 +125,13 @@ Examples:
   mcp-proxy call tag names=a names=b                  a list by repetition
   mcp-proxy call add --args '{\"a\": 1, \"b\": 2}'        or --args-file FILE, or - for stdin
   mcp-proxy call add a=1 b=2 --json | jq .structuredContent
+  mcp-proxy call --name=--help a=1 -- python server.py
+                                                      a tool whose name looks like a flag
 
 Values are typed by the tool's schema, and checked by it before anything is sent.
-A question of the server is asked at the terminal; without one it is declined. Ctrl-C cancels the call.
-Exit code: 0 success, 1 the server says it failed, 2 a mistake found before anything was sent, 3 cannot connect.";
+A question of the server is asked at the terminal; without one it is declined.
+Exit code: 0 success, 1 the server says it failed, 2 a mistake found before anything was sent,
+3 cannot connect, 130 cancelled with Ctrl-C.";
 
 /// What `read --help` shows first.
 pub const READ_AFTER: &str = "\
@@ -63,7 +140,8 @@ Examples:
   mcp-proxy read file:///logo.png --output logo.png
   mcp-proxy read file:///data.json --json
 
-Exit code: 0 success, 1 the server says it failed, 2 wrong usage, 3 cannot connect.";
+Exit code: 0 success, 1 the server says it failed, 2 a mistake found before anything was sent,
+3 cannot connect, 130 cancelled with Ctrl-C.";
 
 /// What `prompt --help` shows first.
 pub const PROMPT_AFTER: &str = "\
@@ -72,7 +150,8 @@ Examples:
   mcp-proxy prompt review text=@main.rs --url http://localhost:3000/mcp
   mcp-proxy prompt review file=main.rs --json
 
-Exit code: 0 success, 1 the server says it failed, 2 a mistake found before anything was sent, 3 cannot connect.";
+Exit code: 0 success, 1 the server says it failed, 2 a mistake found before anything was sent,
+3 cannot connect, 130 cancelled with Ctrl-C.";
 
 /// What `shell --help` shows first.
 pub const SHELL_AFTER: &str = "\
@@ -173,6 +252,15 @@ pub struct UsedServerArgs {
     #[command(flatten)]
     pub source: ServerSourceArgs,
 
+    /// A running hub, by its id from `mcp-proxy ls` [default: the only one]
+    #[arg(
+        long,
+        value_name = "ID",
+        help_heading = "Server",
+        conflicts_with_all = ["url", "server_command", "config", "server"]
+    )]
+    pub hub: Option<String>,
+
     /// Use the lists and methods of the server itself, not what is behind its `proxy` tool
     #[arg(long, help_heading = "Server")]
     pub raw: bool,
@@ -181,7 +269,7 @@ pub struct UsedServerArgs {
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Server")]
     pub timeout: Option<Duration>,
 
-    /// Show the server's log messages on stderr
+    /// Show on stderr which hub is used, and the server's log messages
     #[arg(short, long, help_heading = "Server")]
     pub verbose: bool,
 }

@@ -23,9 +23,9 @@ pub struct LsArgs {
 
 const STATUS: &str = "\
 Examples:
-  mcp-proxy status                            the newest hub: its servers, their tools, restarts and errors
+  mcp-proxy status                            the servers of the newest hub: tools, restarts, errors
   mcp-proxy status --json                     the same as one JSON object
-  mcp-proxy ctl servers.restart server=git    restart a server (also servers.enable, .disable, .reload)";
+  mcp-proxy ctl servers.restart server=git    restart a server; also .enable, .disable, .reload";
 
 /// Show how the servers of a running hub are doing.
 #[derive(Debug, clap::Args)]

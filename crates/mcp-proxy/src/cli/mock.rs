@@ -6,9 +6,9 @@ use super::ProxyArgs;
 
 const AFTER: &str = "\
 Examples:
-  mcp-proxy mock LAST                              for a client's config: the last record plays the server
+  mcp-proxy mock LAST                              the last record, for a client's config
   mcp-proxy mock s.jsonl --listen http             the same for HTTP clients
-  mcp-proxy mock s.jsonl --match sequential        answers in their recorded order, whatever the parameters
+  mcp-proxy mock s.jsonl --match sequential        answers in their recorded order
   mcp-proxy mock s.jsonl --unmatched forward -- python server.py
                                                    what is not in the record goes to a real server
 

@@ -27,7 +27,8 @@ Use it with care:
   - Nothing leaves this machine: no telemetry, no account, no update check.
   - A record contains every message in full: arguments, answers, tokens. Treat it as sensitive.
     Credentials in headers and --header/--env values are masked unless --keep-secrets.
-    --redact-preset all and the other --redact-… flags also hide values in recorded messages; forwarded messages are not changed.
+    --redact-preset all and the other --redact-… flags also hide values in recorded messages;
+    forwarded messages are not changed.
   - Listeners accept this machine only, unless --listen-host names another address.";
 
 /// Stand between a client and one server; change nothing, record everything.

@@ -9,7 +9,7 @@ use super::ProxyArgs;
 /// What `replay --help` ends with.
 pub const REPLAY_AFTER: &str = "\
 Examples:
-  mcp-proxy replay LAST -- python server.py              replay the session and report answers that differ
+  mcp-proxy replay LAST -- python server.py              report the answers that differ
   mcp-proxy replay s.jsonl http://localhost:8080/mcp --filter tools/call
   mcp-proxy replay s.jsonl --ignore '$.result.content[*].text' --ignore '$.result.time' -- ./server
   mcp-proxy replay s.jsonl --connection c2 http://localhost:8080/mcp
@@ -17,8 +17,9 @@ Examples:
 
 Every connection of the record is a session of its own, and all of them speak in the recorded order.
 A message with redacted values can only be replayed if you supply them: --fill 7:1=secret.
-Ids and progress tokens are new; requests from the server are answered as the recorded client answered them.
-Exit code: 0 all answers are the same, 1 some differ, 2 the replay failed, 130 stopped by Ctrl-C (partial results are printed).";
+Ids and progress tokens are new. Requests from the server are answered as the recorded client did.
+Exit code: 0 all answers are the same, 1 some differ, 2 the replay failed, 130 stopped by Ctrl-C
+(partial results are printed).";
 
 /// A player has no client before it: flags about one are taken and do nothing, so they are not shown.
 pub fn hide_client_flags(arg: clap::Arg) -> clap::Arg {

@@ -28,10 +28,11 @@ pub enum RulesCommand {
 const CHECK: &str = "\
 Examples:
   mcp-proxy rules check rules.toml                the rules, one a line
-  mcp-proxy rules check rules.toml LAST           the messages that they are for, and what becomes of them
+  mcp-proxy rules check rules.toml LAST           the messages that match, and what becomes of them
   mcp-proxy rules check rules.toml LAST --json    one JSON object a message
 
-Nothing is sent and nothing is changed. The exit code is 1 if the file is wrong or a rule failed on a message.";
+Nothing is sent and nothing is changed. The exit code is 1 if the file is wrong or a rule failed on
+a message.";
 
 /// `rules check`
 #[derive(Debug, clap::Args)]

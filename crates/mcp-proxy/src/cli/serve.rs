@@ -11,18 +11,18 @@ use super::time::time;
 /// What `serve --help` ends with.
 pub const SERVE_AFTER: &str = "\
 Examples:
-  mcp-proxy serve                                  the built-in servers: time, and the files in this folder
+  mcp-proxy serve                                  the built-in servers: time and files
   mcp-proxy serve --config ~/.cursor/mcp.json      the servers of a client's config file, as it is
   mcp-proxy serve --server git='uvx mcp-server-git' --server docs=https://example.com/mcp
   mcp-proxy serve --expose all                     list every tool instead of the one tool `proxy`
   mcp-proxy serve --expose dispatch --spill-threshold 50K
-                                                   search, call, and keep large results out of the model's context
+                                                   search and call; large results stay in files
 
 In a client's config:
   {\"command\": \"mcp-proxy\", \"args\": [\"serve\", \"--config\", \"/path/to/mcp.json\"]}
 
-Without --config and --server, the file mcp-proxy/config.json in your config folder is used, if there is one.
-A file in the current folder is never used unless you name it: it could start any command.";
+Without --config and --server, the file mcp-proxy/config.json in your config folder is used, if it
+exists. A file in the current folder is used only if you name it: it could start any command.";
 
 /// Requests of modern clients at once, if the user does not say. Each is a small conversation in memory with a connection of
 /// its client, of which a listener takes four times as many.

@@ -34,7 +34,8 @@ Examples:
   mcp-proxy inspect LAST --json | jq .method     one JSON object a message
   mcp-proxy inspect LAST --redact-preset all     for a screen that others see
 
-In the table, ► marks messages to the server, ◄ messages to the client, and ↩ precedes the request that a message answers.
+In the table, ► marks messages to the server and ◄ messages to the client; ↩ precedes the request
+that a message answers.
 Control characters are shown as escapes; --raw prints the original bytes.";
 
 /// Print what a record holds.

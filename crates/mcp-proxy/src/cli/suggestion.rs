@@ -24,9 +24,7 @@ pub fn for_words(words: &[&OsStr], commands: &[String]) -> Option<String> {
             "the server's command goes after `--`; {as_command}"
         ));
     }
-    let alike = |name: &&String| strsim::jaro_winkler(first, name) >= ALIKE;
-    let close = |name: &&String| (strsim::jaro_winkler(first, name) * 1000.0) as u32;
-    if let Some(meant) = commands.iter().filter(alike).max_by_key(close) {
+    if let Some(meant) = alike(first, commands) {
         return Some(format!(
             "there is no command `{first}`; did you mean `{meant}`?"
         ));
@@ -34,6 +32,13 @@ pub fn for_words(words: &[&OsStr], commands: &[String]) -> Option<String> {
     Some(format!(
         "`{first}` is neither a command of mcp-proxy nor a URL; if it starts a server, {as_command}"
     ))
+}
+
+/// The command that a misspelt one is most like, if it is like any.
+pub fn alike<'a>(given: &str, commands: &'a [String]) -> Option<&'a String> {
+    let alike = |name: &&String| strsim::jaro_winkler(given, name) >= ALIKE;
+    let close = |name: &&String| (strsim::jaro_winkler(given, name) * 1000.0) as u32;
+    commands.iter().filter(alike).max_by_key(close)
 }
 
 /// What to say about words that are flags of ours and then a server's command, without `--` between them.
@@ -77,7 +82,7 @@ pub fn with_scheme(word: &str) -> Option<String> {
 }
 
 /// Whether the shell would run it.
-fn is_program(word: &str) -> bool {
+pub fn is_program(word: &str) -> bool {
     let can_run = |path: &Path| {
         let facts = path.metadata();
         facts.is_ok_and(|facts| facts.is_file() && facts.permissions().mode() & 0o111 != 0)
@@ -90,7 +95,7 @@ fn is_program(word: &str) -> bool {
 }
 
 /// Words as they would be typed.
-fn shown(words: &[&OsStr]) -> String {
+pub fn shown(words: &[&OsStr]) -> String {
     let words = words.iter().map(|word| word.to_string_lossy());
     let quoted = words.map(|word| match shlex::try_quote(&word) {
         Ok(quoted) => quoted.into_owned(),

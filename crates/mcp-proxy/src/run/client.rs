@@ -1,6 +1,7 @@
 //! `tools`, `resources`, `prompts`, `call`, `read`, `prompt` and `shell`: a server is dialled, used, and stopped.
 
 mod dial;
+mod running_hub;
 
 use std::num::NonZeroUsize;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -11,9 +12,9 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use mcp_proxy_session::store;
 use mcp_proxy_shell::{
-    CallArgs, CapabilityType, CatalogCommand, ClientCommand, CommandFailure, CommandForm,
-    CommandOutput, ConnectTarget, Conversation, ConversationOptions, DialServer, ListArgs,
-    OutputReader, PromptArgs, ReadArgs, SayLine, ShellOptions, ShellSession,
+    CallArgs, CancelSignal, CapabilityType, CatalogCommand, ClientCommand, CommandFailure,
+    CommandForm, CommandOutput, ConnectTarget, Conversation, ConversationOptions, DialServer,
+    ListArgs, OutputReader, PromptArgs, ReadArgs, SayLine, ShellOptions, ShellSession,
 };
 use mcp_proxy_wire::terminal_text::sanitize_lines;
 
@@ -67,7 +68,8 @@ pub fn prompt(args: &ServerCommandArgs<PromptArgs>) -> Result<ExitCode> {
 fn use_server(command: &ClientCommand, server: &UsedServerArgs) -> Result<ExitCode> {
     prepare();
     let runtime = runtime().context("cannot start")?;
-    let outcome = runtime.block_on(run_command(command, server));
+    let mut cancel = CancelSignal::listen(&runtime).context("cannot start")?;
+    let outcome = runtime.block_on(run_command(command, server, &mut cancel));
     Ok(match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -82,20 +84,26 @@ fn use_server(command: &ClientCommand, server: &UsedServerArgs) -> Result<ExitCo
 async fn run_command(
     command: &ClientCommand,
     server: &UsedServerArgs,
+    cancel: &mut CancelSignal,
 ) -> Result<(), CommandFailure> {
-    let stream = dial::open(server).await?;
-    let conversation = Conversation::open(stream, &conversation_options(server)).await?;
+    let stream = dial::open(server, cancel).await?;
+    let conversation = Conversation::open(stream, &conversation_options(server), cancel).await?;
     let say = |text: &str| printer::say(&sanitize_lines(&format!("mcp-proxy: {text}")));
     let mut screen = screen(Arc::new(say), command_form(server));
-    let outcome = conversation.run(command, &mut screen).await;
-    conversation.close().await;
-    outcome
+    let outcome = conversation.run(command, &mut screen, cancel).await;
+    // Another Ctrl-C does not wait for the server to end.
+    let closing = async {
+        conversation.close().await;
+        Ok(())
+    };
+    cancel.or_cancelled(closing).await.and(outcome)
 }
 
 /// `shell`
 pub fn shell(args: &ShellArgs) -> Result<ExitCode> {
     prepare();
     let runtime = runtime_with(Some(SHELL_THREADS)).context("cannot start")?;
+    let mut cancel = CancelSignal::listen(&runtime).context("cannot start")?;
     let options = ShellOptions {
         dial: dial_for_shell(args.server.clone()),
         conversation: conversation_options(&args.server),
@@ -110,21 +118,21 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode> {
     let mut session = ShellSession::new(options, screen);
     let is_named = dial::names_server(&args.server);
     let opened = runtime
-        .block_on(dial::open(&args.server))
+        .block_on(dial::open(&args.server, &mut cancel))
         .and_then(|stream| {
             let name = if is_named { "server" } else { "hub" };
-            session.connect(&runtime, name, stream)
+            session.connect(&runtime, name, stream, &mut cancel)
         });
     match opened {
         Ok(()) => {}
         // Without a hub there are still the connections that the user opens.
-        Err(CommandFailure::Unreachable(_)) if !is_named => {}
+        Err(CommandFailure::Unreachable(_)) if !is_named && args.server.hub.is_none() => {}
         Err(failure) => {
             printer::say(&sanitize_lines(&format!("mcp-proxy: {}", failure.text())));
             return Ok(ExitCode::from(failure.exit_code()));
         }
     }
-    Ok(ExitCode::from(session.run(&runtime)))
+    Ok(ExitCode::from(session.run(&runtime, &mut cancel)))
 }
 
 /// If a guard is killed, what it left behind becomes ours to clean up. Where that is not possible it is left out.
@@ -173,6 +181,9 @@ fn command_form(server: &UsedServerArgs) -> CommandForm {
     for entry in &server.source.server {
         after.push_str(&format!(" --server {}", quoted(entry)));
     }
+    if let Some(id) = &server.hub {
+        after.push_str(&format!(" --hub {}", quoted(id)));
+    }
     if !server.server_command.is_empty() {
         let words = server.server_command.iter();
         let words: Vec<String> = words.map(|word| quoted(&word.to_string_lossy())).collect();
@@ -187,9 +198,12 @@ fn command_form(server: &UsedServerArgs) -> CommandForm {
 /// `connect` of the shell: a server with nothing of the command line but its timeouts.
 fn dial_for_shell(first: UsedServerArgs) -> DialServer {
     Arc::new(move |target| {
-        let timeout = first.timeout;
+        let (timeout, verbose) = (first.timeout, first.verbose);
         let server = match target {
-            ConnectTarget::Hub => UsedServerArgs::default(),
+            ConnectTarget::Hub { id } => UsedServerArgs {
+                hub: id,
+                ..UsedServerArgs::default()
+            },
             ConnectTarget::Url { url, headers } => UsedServerArgs {
                 url: Some(url),
                 header: headers,
@@ -200,8 +214,12 @@ fn dial_for_shell(first: UsedServerArgs) -> DialServer {
                 ..UsedServerArgs::default()
             },
         };
-        let server = UsedServerArgs { timeout, ..server };
-        Box::pin(async move { dial::open(&server).await })
+        let server = UsedServerArgs {
+            timeout,
+            verbose,
+            ..server
+        };
+        Box::pin(async move { dial::open_one(&server).await })
     })
 }
 

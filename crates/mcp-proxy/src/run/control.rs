@@ -36,17 +36,25 @@ fn choose(name: Option<&str>) -> Result<RunningProxy> {
         }
         return Ok(found.swap_remove(0));
     };
+    if found.is_empty() {
+        bail!("{}: no proxy is running", sanitize(name));
+    }
+    choose_among(&found, name, ["proxy", "proxies"])
+}
+
+/// The one of `found` that is called `name`. `what` is one of them, and several.
+pub fn choose_among(found: &[RunningProxy], name: &str, what: [&str; 2]) -> Result<RunningProxy> {
     let wanted: Vec<_> = found.iter().filter(|one| is_called(one, name)).collect();
+    let [one_of_them, several_of_them] = what;
     match wanted.as_slice() {
         [one] => Ok((*one).clone()),
-        [] if found.is_empty() => bail!("{}: no proxy is running", sanitize(name)),
         [] => bail!(
-            "{}: no such proxy is running:{}",
+            "{}: no such {one_of_them} is running:{}",
             sanitize(name),
-            lines(&found)
+            lines(found)
         ),
         several => bail!(
-            "{} matches {} proxies; give more of the id:{}",
+            "{} matches {} {several_of_them}; give more of the id:{}",
             sanitize(name),
             several.len(),
             lines(several.iter().copied())
@@ -128,7 +136,7 @@ fn lines<'a>(found: impl IntoIterator<Item = &'a RunningProxy>) -> String {
 }
 
 /// `  5e550001  2026-11-15 18:00:00  python server.py`.
-fn line(running: &RunningProxy) -> String {
+pub fn line(running: &RunningProxy) -> String {
     let descriptor = &running.descriptor;
     let target = formatting::cut(&sanitize(&descriptor.target), 60);
     format!(

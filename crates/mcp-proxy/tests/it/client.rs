@@ -1,6 +1,9 @@
 //! The commands that use a server: what they print, and how they end.
 
+mod cancelling;
 mod hubs;
+mod odd_names_and_values;
+mod odd_server;
 mod script;
 
 use std::io::Write as _;
@@ -163,6 +166,42 @@ fn a_server_that_cannot_be_reached_is_exit_code_3() {
         );
     }
     insta::assert_snapshot!("no-hub", complaint(&home.run(&["tools"])));
+}
+
+/// A port that answers every request with this status and a page for people.
+fn start_web_site(status: &'static str) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut request = [0; 8192];
+            let _ = std::io::Read::read(&mut stream, &mut request);
+            let page = "<html><body>Hello</body></html>";
+            let _ = write!(
+                stream,
+                "HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{page}",
+                page.len()
+            );
+        }
+    });
+    url
+}
+
+#[test]
+fn a_web_site_that_is_not_a_server_is_exit_code_3() {
+    for status in [
+        "401 Unauthorized",
+        "404 Not Found",
+        "200 OK",
+        "500 Internal Server Error",
+    ] {
+        let url = start_web_site(status);
+        let output = TestHome::new().run(&["tools", "--url", &url]);
+        assert_eq!(output.status.code(), Some(3), "{status}: {output:?}");
+        let text = complaint(&output);
+        assert_eq!(text.matches(&url).count(), 1, "{text}");
+        assert_eq!(text.matches("cannot connect").count(), 1, "{text}");
+    }
 }
 
 #[test]

@@ -24,17 +24,13 @@ fn schema() -> Value {
     })
 }
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
-}
-
 fn read(given: &[&str]) -> Value {
-    Value::Object(typed_arguments(&words(given), &schema()).unwrap())
+    Value::Object(typed_arguments(given, &schema()).unwrap())
 }
 
 fn refusal(given: &[&str]) -> String {
     let schema = schema();
-    let outcome = typed_arguments(&words(given), &schema)
+    let outcome = typed_arguments(given, &schema)
         .and_then(|arguments| check_arguments("sample", &schema, &arguments));
     let failure = outcome.unwrap_err();
     assert_eq!(failure.exit_code(), 2);
@@ -105,10 +101,10 @@ fn values_come_from_files() {
 fn names_that_do_not_exist_are_refused_with_near_ones() {
     assert!(refusal(&["txet=a"]).contains("did you mean `text`?"));
     let open = json!({"type": "object", "properties": {"a": {}}, "additionalProperties": true});
-    assert!(typed_arguments(&words(&["b=1"]), &open).is_ok());
-    assert!(typed_arguments(&words(&["b=1"]), &json!({"type": "object"})).is_ok());
+    assert!(typed_arguments(&["b=1"], &open).is_ok());
+    assert!(typed_arguments(&["b=1"], &json!({"type": "object"})).is_ok());
     let none = json!({"type": "object", "properties": {}});
-    assert!(typed_arguments(&words(&["b=1"]), &none).is_err());
+    assert!(typed_arguments(&["b=1"], &none).is_err());
 }
 
 #[test]
@@ -123,9 +119,9 @@ fn the_broken_line_of_the_schema_is_shown() {
 
 #[test]
 fn prompts_take_texts() {
-    let given = text_arguments(&words(&["n=3"]), &["n"]).unwrap();
+    let given = text_arguments(&["n=3"], &["n"]).unwrap();
     assert_eq!(Value::Object(given), json!({"n": "3"}));
-    assert!(text_arguments(&words(&["m=3"]), &["n"]).is_err());
+    assert!(text_arguments(&["m=3"], &["n"]).is_err());
 }
 
 #[test]
@@ -141,10 +137,38 @@ fn json_arguments_are_an_object() {
 }
 
 #[test]
+fn a_number_that_cannot_be_sent_exactly_is_refused() {
+    let long = "12345678901234567890123";
+    for word in [
+        format!("n={long}"),
+        format!("ratio=0.{long}"),
+        format!("maybe={long}"),
+        format!("anything={long}"),
+        format!("n:={long}"),
+        format!("options={{\"deep\":{long}}}"),
+        format!("sizes=[1,{long}]"),
+        format!("sizes={long}"),
+    ] {
+        let text = refusal(&["text=ab", &word]);
+        assert!(text.contains(long), "{word}: {text}");
+    }
+    let arguments = format!("{{\"n\": {long}}}");
+    assert_eq!(
+        json_arguments(&arguments, "--args")
+            .unwrap_err()
+            .exit_code(),
+        2
+    );
+    // A text is sent as it is.
+    assert_eq!(read(&[&format!("text={long}")]), json!({"text": long}));
+    assert_eq!(read(&["n=18446744073709551615"])["n"], u64::MAX);
+}
+
+#[test]
 fn a_schema_that_refers_to_itself_ends() {
     let schema = json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"},
         "tree": {"type": "object", "properties": {"child": {"$ref": "#/$defs/tree"}}}}});
-    let arguments = typed_arguments(&words(&["x=1"]), &schema).unwrap();
+    let arguments = typed_arguments(&["x=1"], &schema).unwrap();
     assert!(check_arguments("sample", &schema, &arguments).is_ok());
     let around = json!({"anyOf": [{"$ref": "#"}]});
     assert!(check_arguments("sample", &around, &arguments).is_ok());

@@ -11,13 +11,13 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Helper};
 use serde_json::Value;
 
-use super::line::{is_complete, verbs};
+use super::line::{commands, verbs};
 use crate::catalog::{CatalogItem, CatalogPart};
-use crate::details::{parameter_rows, quoted};
+use crate::details::{NAME_FLAG, name_word, parameter_rows, quoted};
 use crate::schema::{JsonType, allowed_types, choices, property};
 use crate::text::{cut, first_sentence};
 
-/// What a line of documentation may take.
+/// What a line of documentation takes at most, if the terminal is not narrower.
 const DOCUMENTATION: usize = 78;
 
 /// The names that exist now.
@@ -32,6 +32,8 @@ pub(super) struct KnownNames {
 #[derive(Default)]
 pub(super) struct ShellHelper {
     known: KnownNames,
+    /// The width of the terminal, if it is known.
+    width: Option<usize>,
 }
 
 /// A hint that is shown but not taken over.
@@ -53,8 +55,8 @@ impl Candidate {
 }
 
 impl ShellHelper {
-    pub(super) fn set(&mut self, known: KnownNames) {
-        self.known = known;
+    pub(super) fn set(&mut self, known: KnownNames, width: Option<usize>) {
+        (self.known, self.width) = (known, width);
     }
 
     fn items(&self, kind: CapabilityType) -> impl Iterator<Item = &CatalogItem> {
@@ -67,12 +69,18 @@ impl ShellHelper {
     }
 
     fn find(&self, kind: CapabilityType, name: &str) -> Option<&CatalogItem> {
+        let name = name.strip_prefix(NAME_FLAG).unwrap_or(name);
         self.items(kind).find(|item| item.name == name)
     }
 
     fn names(&self, kind: CapabilityType) -> Vec<Candidate> {
-        let candidate =
-            |item: &CatalogItem| Candidate::new(quoted(&item.name), first_sentence(item.about()));
+        let candidate = |item: &CatalogItem| {
+            let word = match kind {
+                CapabilityType::Resource => quoted(&item.name),
+                CapabilityType::Tool | CapabilityType::Prompt => name_word(&item.name),
+            };
+            Candidate::new(word, first_sentence(item.about()))
+        };
         self.items(kind).map(candidate).collect()
     }
 
@@ -211,6 +219,7 @@ impl Completer for ShellHelper {
             .map(|candidate| candidate.text.chars().count())
             .max();
         let width = widest.unwrap_or_default().min(40);
+        let line = DOCUMENTATION.min(self.width.unwrap_or(DOCUMENTATION).saturating_sub(2));
         let pairs = found.into_iter().map(|candidate| {
             let shown = match candidate.about.is_empty() {
                 true => candidate.text.clone(),
@@ -223,7 +232,7 @@ impl Completer for ShellHelper {
                 " "
             };
             Pair {
-                display: cut(sanitize(&shown).trim_end(), DOCUMENTATION),
+                display: cut(sanitize(&shown).trim_end(), line),
                 replacement: format!("{}{end}", candidate.text),
             }
         });
@@ -271,7 +280,7 @@ impl Highlighter for ShellHelper {
 impl Validator for ShellHelper {
     /// A line with an open quote continues on the next: JSON may have several.
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        Ok(match is_complete(context.input()) {
+        Ok(match commands(context.input()).1.is_empty() {
             true => ValidationResult::Valid(None),
             false => ValidationResult::Incomplete,
         })
@@ -300,13 +309,16 @@ mod tests {
             items: vec![CatalogItem::new(kind, definition)],
         };
         let mut helper = ShellHelper::default();
-        helper.set(KnownNames {
-            connections: vec!["one".to_owned()],
-            parts: vec![
-                part(CapabilityType::Tool, tool),
-                part(CapabilityType::Prompt, prompt),
-            ],
-        });
+        helper.set(
+            KnownNames {
+                connections: vec!["one".to_owned()],
+                parts: vec![
+                    part(CapabilityType::Tool, tool),
+                    part(CapabilityType::Prompt, prompt),
+                ],
+            },
+            None,
+        );
         helper
     }
 
@@ -369,13 +381,16 @@ mod tests {
             )
         };
         let mut helper = ShellHelper::default();
-        helper.set(KnownNames {
-            connections: Vec::new(),
-            parts: vec![CatalogPart {
-                kind: CapabilityType::Tool,
-                items: vec![tool("draw"), tool("draw\u{1b}[2J")],
-            }],
-        });
+        helper.set(
+            KnownNames {
+                connections: Vec::new(),
+                parts: vec![CatalogPart {
+                    kind: CapabilityType::Tool,
+                    items: vec![tool("draw"), tool("draw\u{1b}[2J")],
+                }],
+            },
+            None,
+        );
         let history = rustyline::history::DefaultHistory::new();
         for (line, only) in [
             ("call ", "draw "),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use mcp_proxy_client::CapabilityType;
 use mcp_proxy_wire::terminal_text::sanitize;
 
+use crate::cancel_signal::CancelSignal;
 use crate::catalog::CatalogPart;
 use crate::conversation::{Conversation, ConversationOptions, ServerStream};
 use crate::failure::CommandFailure;
@@ -47,11 +48,19 @@ impl Connections {
         name: &str,
         server: ServerStream,
         options: &ConversationOptions,
+        cancel: &mut CancelSignal,
     ) -> Result<String, CommandFailure> {
         self.refuse_taken(name)?;
         let shown = server.shown.clone();
-        let conversation = Conversation::open(server, options).await?;
-        let parts = offered(&conversation).await;
+        let conversation = Conversation::open(server, options, cancel).await?;
+        let listing = async { Ok(offered(&conversation).await) };
+        let parts = match cancel.or_cancelled(listing).await {
+            Ok(parts) => parts,
+            Err(failure) => {
+                conversation.close().await;
+                return Err(failure);
+            }
+        };
         self.open.push(OpenConnection {
             name: name.to_owned(),
             shown,

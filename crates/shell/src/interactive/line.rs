@@ -67,12 +67,15 @@ pub(super) enum ShellVerb {
 
 /// `connect`
 #[derive(Clone, Debug, clap::Args)]
-#[command(override_usage = "connect NAME URL | connect NAME -- COMMAND… | connect NAME")]
+#[command(override_usage = "connect NAME URL | connect NAME -- COMMAND… | connect NAME [--hub ID]")]
 pub(super) struct ConnectArgs {
     /// What to call it
     pub(super) name: String,
     /// The server's URL [default: the running hub]
     url: Option<String>,
+    /// The running hub with this id, if several run
+    #[arg(long, value_name = "ID", conflicts_with_all = ["url", "command"])]
+    hub: Option<String>,
     /// A header for every request, `Name: value` (repeatable)
     #[arg(long, value_name = "HEADER")]
     header: Vec<String>,
@@ -93,7 +96,7 @@ impl ConnectArgs {
                 headers: self.header,
             },
             (None, false) => ConnectTarget::Command(self.command),
-            (None, true) => ConnectTarget::Hub,
+            (None, true) => ConnectTarget::Hub { id: self.hub },
         };
         Ok((self.name, target))
     }
@@ -114,9 +117,24 @@ pub(super) fn verbs() -> Vec<(String, String)> {
     verbs.collect()
 }
 
-/// Whether all quotes of a line are closed.
-pub(super) fn is_complete(line: &str) -> bool {
-    line.trim_start().starts_with('#') || shlex::split(line).is_some()
+/// Whether all quotes of a command are closed.
+pub(super) fn is_complete(command: &str) -> bool {
+    command.trim_start().starts_with('#') || shlex::split(command).is_some()
+}
+
+/// The commands of a text, one a line; a line with an open quote continues on the next. And what is left if the last one
+/// does not end.
+pub(super) fn commands(text: &str) -> (Vec<String>, String) {
+    let mut commands = Vec::new();
+    let mut open = String::new();
+    for line in text.lines() {
+        open.push_str(line);
+        match is_complete(&open) {
+            true => commands.push(std::mem::take(&mut open)),
+            false => open.push('\n'),
+        }
+    }
+    (commands, open)
 }
 
 /// What a line says. `None`: nothing.
@@ -147,7 +165,7 @@ pub(super) fn parse(line: &str) -> Result<Option<ShellVerb>, CommandFailure> {
     match parsed {
         Ok(ShellLine {
             verb: ShellVerb::Call(call),
-        }) if call.words.iter().any(|word| word == "-") => Err(CommandFailure::Mistake(
+        }) if call.name_and_words().1.contains(&"-") => Err(CommandFailure::Mistake(
             "the shell reads its commands from stdin, so `-` cannot; use --args or --args-file"
                 .to_owned(),
         )),
@@ -210,6 +228,23 @@ mod tests {
         }
         assert!(!is_complete("call add 'x"));
         assert!(is_complete("# it's fine"));
+    }
+
+    #[test]
+    fn a_text_of_several_lines_is_several_commands() {
+        let text = "call a\n# it's one\n\ncall b --args '{\n}' \ncall c";
+        let expected = [
+            "call a",
+            "# it's one",
+            "",
+            "call b --args '{\n}' ",
+            "call c",
+        ];
+        assert_eq!(commands(text).0, expected);
+        assert!(commands(text).1.is_empty());
+        let (complete, open) = commands("call a\ncall 'b\nc");
+        assert_eq!(complete, ["call a"]);
+        assert_eq!(open, "call 'b\nc\n");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use mcp_proxy_wire::terminal_text::sanitize;
 use serde_json::Value;
 
 use crate::arguments::typed;
+use crate::exact_numbers::changed_number;
 use crate::schema::{
     JsonType, allowed_types, choices, properties, required, type_words, violations,
 };
@@ -52,6 +53,12 @@ pub(super) fn fill_form(
                 }
                 (text, _) => parse(schema, field, text),
             };
+            if let Some((typed, sent)) = changed_number(&line).filter(|_| has_number(&value)) {
+                say(&format!(
+                    "  {typed} cannot be sent exactly, it would become {sent}"
+                ));
+                continue;
+            }
             let found = violations(field, &value);
             match found.first() {
                 None => {
@@ -63,6 +70,11 @@ pub(super) fn fill_form(
         }
     }
     FormAnswer::Accept(content)
+}
+
+fn has_number(value: &Value) -> bool {
+    let items = value.as_array().into_iter().flatten();
+    value.is_number() || items.into_iter().any(Value::is_number)
 }
 
 fn parse(root: &Value, field: &Value, text: &str) -> Value {
@@ -153,7 +165,18 @@ mod tests {
             "tags": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}},
             "note": {"type": "string"}
         }});
-        let answers = ["", "x", "Ann", "old", "7", "y", "", "a, b", ""];
+        let answers = [
+            "",
+            "x",
+            "Ann",
+            "old",
+            "99999999999999999999999",
+            "7",
+            "y",
+            "",
+            "a, b",
+            "",
+        ];
         let (answer, said) = fill(&schema, &answers);
         let expected =
             json!({"name": "Ann", "age": 7, "sure": true, "colour": "blue", "tags": ["a", "b"]});
@@ -162,7 +185,7 @@ mod tests {
             FormAnswer::Accept(expected.as_object().cloned().unwrap())
         );
         let complaints = said.iter().filter(|line| line.starts_with("  ")).count();
-        assert_eq!(complaints, 3);
+        assert_eq!(complaints, 4);
     }
 
     #[test]

@@ -10,6 +10,24 @@ const LOOK_EVERY: Timespec = Timespec {
 /// A longer line is not an answer.
 const LONGEST: usize = 64 << 10;
 
+/// Drops the lines that were typed before a question was shown: they cannot be meant as its answer. Returns how many they were.
+pub(super) fn drop_earlier_lines() -> usize {
+    let stdin = rustix::stdio::stdin();
+    let mut dropped = 0;
+    loop {
+        let mut waiting = [PollFd::new(&stdin, PollFlags::IN)];
+        let is_ready = poll(&mut waiting, Some(&Timespec::default())).is_ok_and(|ready| ready > 0);
+        let mut bytes = [0; 4096];
+        match is_ready.then(|| rustix::io::read(stdin, &mut bytes)) {
+            Some(Ok(length @ 1..)) => {
+                let ends = bytes[..length].iter().filter(|byte| **byte == b'\n');
+                dropped += ends.count();
+            }
+            _ => return dropped,
+        }
+    }
+}
+
 /// The next line, without its end. `None`: input has ended, or nobody waits any more.
 pub(super) fn read_line(is_over: impl Fn() -> bool) -> Option<String> {
     let stdin = rustix::stdio::stdin();

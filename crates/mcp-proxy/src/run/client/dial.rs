@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use mcp_proxy_control::HelloRequest;
 use mcp_proxy_core::{CarryEnd, Link, ProxyRun, RunOptions, carry};
 use mcp_proxy_hub::{HubDriver, HubReports};
-use mcp_proxy_shell::{CommandFailure, ServerStream};
-use mcp_proxy_transport::control::{ControlClient, RunningProxy, running_proxies};
+use mcp_proxy_shell::{CancelSignal, CommandFailure, ServerStream};
 use mcp_proxy_transport::{LineReader, LineWriter};
 use mcp_proxy_wire::{Limits, Side, Transport};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::cli::ProxyArgs;
@@ -19,9 +18,10 @@ use crate::cli::client::{DEFAULT_TIMEOUT, UsedServerArgs};
 use crate::cli::serve::ServeArgs;
 use crate::config::{Config, HubTarget, Target};
 use crate::printer;
-use crate::run::control::is_hub;
 use crate::run::proxy;
 use crate::run::serve::{self, failure_of, settings_for_one_run};
+
+use super::running_hub::find;
 
 /// What the pipe between the client and the link to the server holds.
 const PIPE_BYTES: usize = 64 << 10;
@@ -30,31 +30,49 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Servers have this long to end.
 const STOP_DEADLINE: Duration = Duration::from_secs(3);
 
-const NO_HUB: &str = "no hub is running: start one with `mcp-proxy serve`, or name a server with --url URL, --config FILE \
-                      or -- COMMAND";
-
 /// Whether the flags name a server.
 pub(super) fn names_server(server: &UsedServerArgs) -> bool {
     server.url.is_some() || !server.server_command.is_empty() || !server.source.is_empty()
 }
 
 /// Opens it.
-pub(super) async fn open(server: &UsedServerArgs) -> Result<ServerStream, CommandFailure> {
-    let is_one = server.url.is_some() || !server.server_command.is_empty();
-    let config = match (is_one, server.source.is_empty()) {
-        (true, false) => {
-            let text = "give one of --url, -- COMMAND, and --config or --server".to_owned();
-            return Err(CommandFailure::Mistake(text));
-        }
-        (true, true) => one_server(server)?,
-        (false, false) => {
-            let args = ServeArgs::without_clients(&server.source).map_err(mistake)?;
-            Config::serve(&args).map_err(mistake)?
-        }
-        (false, true) => one_server(&running_hub(server).await?)?,
-    };
+pub(super) async fn open(
+    server: &UsedServerArgs,
+    cancel: &mut CancelSignal,
+) -> Result<ServerStream, CommandFailure> {
+    if server.source.is_empty() {
+        return cancel.or_cancelled(open_one(server)).await;
+    }
+    if server.url.is_some() || !server.server_command.is_empty() {
+        let text = "give one of --url, -- COMMAND, and --config or --server".to_owned();
+        return Err(CommandFailure::Mistake(text));
+    }
+    let args = ServeArgs::without_clients(&server.source).map_err(mistake)?;
+    let config = Config::serve(&args).map_err(mistake)?;
     let timeout = server.timeout.unwrap_or(DEFAULT_TIMEOUT);
-    connect(config, timeout).await
+    let run = start_run(&config);
+    let driver = match &config.target {
+        Target::Hub(hub) => Some(start_hub(&config, hub, &run, timeout, cancel).await?),
+        _ => None,
+    };
+    let shown = shown(&config);
+    connect(&config, run, driver, shown)
+}
+
+/// Opens a URL, a command, or the running hub.
+pub(super) async fn open_one(server: &UsedServerArgs) -> Result<ServerStream, CommandFailure> {
+    if server.url.is_some() || !server.server_command.is_empty() {
+        let config = one_server(server)?;
+        let shown = shown(&config);
+        return connect(&config, start_run(&config), None, shown);
+    }
+    let hub = find(server).await?;
+    let config = one_server(&hub.server)?;
+    let shown = format!("hub {} ({})", hub.id, shown(&config));
+    if server.verbose {
+        printer::say(&format!("mcp-proxy: using {shown}"));
+    }
+    connect(&config, start_run(&config), None, shown)
 }
 
 fn mistake(error: impl Into<anyhow::Error>) -> CommandFailure {
@@ -75,69 +93,27 @@ fn one_server(server: &UsedServerArgs) -> Result<Config, CommandFailure> {
     Config::new(&args).map_err(mistake)
 }
 
-/// The newest hub that listens, as a server with its URL and token.
-async fn running_hub(server: &UsedServerArgs) -> Result<UsedServerArgs, CommandFailure> {
-    let hubs: Vec<RunningProxy> = running_proxies().into_iter().filter(is_hub).collect();
-    for hub in &hubs {
-        let Ok(mut client) = ControlClient::connect(&hub.socket).await else {
-            continue;
-        };
-        let hello = HelloRequest {
-            name: Some("client".to_owned()),
-        };
-        let Ok(hello) = client.call(&hello).await else {
-            continue;
-        };
-        let Some(url) = hello.listens else {
-            continue;
-        };
-        let mut used = UsedServerArgs {
-            url: Some(url),
-            ..server.clone()
-        };
-        let is_given = |line: &String| line.to_lowercase().starts_with("authorization:");
-        if let Some(path) = hello.token_file
-            && !used.header.iter().any(is_given)
-        {
-            let token = std::fs::read_to_string(&path).map_err(|error| {
-                let text = format!(
-                    "cannot read the token of the running hub from {}: {error}",
-                    path.display()
-                );
-                CommandFailure::Unreachable(text)
-            })?;
-            used.header
-                .push(format!("Authorization: Bearer {}", token.trim()));
-        }
-        return Ok(used);
-    }
-    Err(CommandFailure::Unreachable(match hubs.first() {
-        None => NO_HUB.to_owned(),
-        Some(hub) => format!(
-            "the running hub {} serves one client over stdio, and others cannot reach it: start one with `mcp-proxy serve \
-             --listen http`, or name a server with --url URL, --config FILE or -- COMMAND",
-            hub.descriptor.id
-        ),
-    }))
-}
-
-/// A link to the server, with our end of it as a stream of lines.
-async fn connect(config: Config, timeout: Duration) -> Result<ServerStream, CommandFailure> {
-    let run = ProxyRun::new(RunOptions {
+fn start_run(config: &Config) -> Arc<ProxyRun> {
+    ProxyRun::new(RunOptions {
         recorder: None,
         warn: Arc::new(|text| printer::say(&format!("mcp-proxy: {text}"))),
         pass_noise: false,
         hold: config.hold,
-    });
+    })
+}
+
+/// A link to the server, with our end of it as a stream of lines.
+fn connect(
+    config: &Config,
+    run: Arc<ProxyRun>,
+    driver: Option<Arc<HubDriver>>,
+    shown: String,
+) -> Result<ServerStream, CommandFailure> {
     let limits = Limits {
         cut: usize::MAX,
         max: config.limits.message,
     };
-    let driver = match &config.target {
-        Target::Hub(hub) => Some(start_hub(&config, hub, &run, timeout).await?),
-        _ => None,
-    };
-    let dial = proxy::dial(&config, limits).map_err(mistake)?;
+    let dial = proxy::dial(config, limits).map_err(mistake)?;
     let connection = run.connect(Transport::Stdio, config.target.peer());
     let (stream, own_end) = tokio::io::duplex(PIPE_BYTES);
     let (from_client, to_client) = tokio::io::split(own_end);
@@ -145,12 +121,18 @@ async fn connect(config: Config, timeout: Duration) -> Result<ServerStream, Comm
         LineReader::new(from_client, Side::Client, limits),
         LineWriter::new(to_client, Side::Client),
     );
-    let shown = shown(&config);
     let options = proxy::carry_options(config.limits);
+    let (stop, stopped) = oneshot::channel::<()>();
     let carrying = tokio::spawn(async move {
-        let server = dial(Arc::clone(&connection)).await;
-        let server = server.unwrap_or_else(Link::dead);
-        let end = carry(&connection, client, server, options, std::future::pending()).await;
+        // It is used or dropped: both mean the same.
+        let mut stopped = std::pin::pin!(async { stopped.await.unwrap_or_default() });
+        let end = tokio::select! {
+            server = dial(Arc::clone(&connection)) => {
+                let server = server.unwrap_or_else(Link::dead);
+                carry(&connection, client, server, options, stopped).await
+            }
+            () = &mut stopped => CarryEnd::Stopped,
+        };
         connection.close(end.text());
         if let Some(driver) = driver {
             driver.shut_down(STOP_DEADLINE).await;
@@ -163,6 +145,7 @@ async fn connect(config: Config, timeout: Duration) -> Result<ServerStream, Comm
     });
     Ok(ServerStream {
         stream,
+        stop,
         ended: Box::pin(async move { carrying.await.ok().flatten() }),
         shown,
     })
@@ -174,6 +157,7 @@ async fn start_hub(
     hub: &HubTarget,
     run: &Arc<ProxyRun>,
     timeout: Duration,
+    cancel: &mut CancelSignal,
 ) -> Result<Arc<HubDriver>, CommandFailure> {
     if hub.servers.is_empty() {
         let text = "the configuration has no servers".to_owned();
@@ -197,8 +181,15 @@ async fn start_hub(
             server.state == mcp_proxy_hub::ServerState::Ready || failure_of(server).is_some()
         })
     };
-    while Instant::now() < deadline && !is_settled(&driver) {
-        tokio::time::sleep(LOOK_EVERY).await;
+    let settling = async {
+        while Instant::now() < deadline && !is_settled(&driver) {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Ok(())
+    };
+    if let Err(cancelled) = cancel.or_cancelled(settling).await {
+        driver.shut_down(STOP_DEADLINE).await;
+        return Err(cancelled);
     }
     let status = driver.status();
     let mut failed = 0;

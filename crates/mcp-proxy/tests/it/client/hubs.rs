@@ -92,3 +92,62 @@ fn the_running_hub_shows_what_is_behind_it() {
         printed(&hub.home.run(&["tools", "info", "demo_add"]))
     );
 }
+
+#[test]
+fn of_several_running_hubs_one_must_be_chosen() {
+    let config = json!({"mcpServers": {"demo": demo()}});
+    let first = TestHub::start(&config, &[]);
+    first.until("ready", |hub| hub.is_ready("demo"));
+    let home = &first.home;
+    let only = home.run(&["tools", "-v"]);
+    assert_eq!(only.status.code(), Some(0), "{only:?}");
+    let ids = |home: &TestHome| -> Vec<String> {
+        let listed = printed(&home.run(&["ls", "--json"]));
+        let lines = listed.lines().map(json_of);
+        lines
+            .map(|hub| hub["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let first_id = ids(home).remove(0);
+    assert!(complaint(&only).contains(&first_id), "{only:?}");
+    let words = [
+        "serve",
+        "--listen",
+        "http",
+        "--listen-port",
+        "0",
+        "--server",
+    ];
+    let server = format!(
+        "other={} demo-server stdio",
+        crate::control::test_home::PROXY
+    );
+    let _second = crate::programs::ListeningProgram::start_with(
+        &[&words[..], &[&server]].concat(),
+        &home.env(),
+    );
+    for words in [
+        &["tools"][..],
+        &["call", "demo_echo", "message=x"],
+        &["shell"],
+    ] {
+        let refused = home.run(words);
+        assert_eq!(refused.status.code(), Some(2), "{words:?}: {refused:?}");
+        let text = complaint(&refused);
+        assert!(text.contains("--hub"), "{text}");
+        for id in ids(home) {
+            assert!(text.contains(&id), "{text}");
+        }
+    }
+    let chosen = home.run(&["call", "demo_echo", "message=x", "--hub", &first_id]);
+    assert_eq!(printed(&chosen), "x\n", "{chosen:?}");
+    let shown = home.run(&["tools", "info", "demo_echo", "--hub", &first_id]);
+    assert!(
+        printed(&shown).contains(&format!("--hub {first_id}")),
+        "{shown:?}"
+    );
+    for (id, code) in [("zzz", 2), ("", 2)] {
+        let unknown = home.run(&["tools", "--hub", id]);
+        assert_eq!(unknown.status.code(), Some(code), "{unknown:?}");
+    }
+}
