@@ -87,13 +87,13 @@ impl Conversation {
             Some(_) => builder.log_level(LoggingLevel::Info),
             None => builder,
         };
-        let stream = tokio::io::split(server.stream);
-        let client = match builder.connect_transport(stream).await {
+        let (reader, writer) = tokio::io::split(server.stream);
+        let client = match builder.connect_stream(reader, writer).await {
             Ok(client) => client,
             Err(error) => {
                 // The way to the server knows best what is wrong with it.
                 let ended = tokio::time::timeout(CLOSE_DEADLINE, server.ended).await;
-                let reason = ended.ok().flatten().unwrap_or_else(|| reason(error));
+                let reason = ended.ok().flatten().unwrap_or_else(|| reason(&error));
                 let text = format!("cannot connect to {}: {}", server.shown, sanitize(&reason));
                 return Err(CommandFailure::Unreachable(text));
             }
@@ -193,10 +193,12 @@ fn log_line(message: &Value) -> String {
     sanitize(&line)
 }
 
-fn reason(error: ClientError) -> String {
-    match error {
-        ClientError::Connect { reason, .. } => reason,
-        error => error.to_string(),
+/// Why there is no conversation, without the words that the caller has said already.
+fn reason(error: &ClientError) -> String {
+    let text = error.with_causes();
+    match text.strip_prefix(&format!("{error}: ")) {
+        Some(causes) => causes.to_owned(),
+        None => text,
     }
 }
 

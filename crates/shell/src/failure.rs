@@ -46,11 +46,9 @@ impl CommandFailure {
 
 impl From<ClientError> for CommandFailure {
     fn from(error: ClientError) -> CommandFailure {
-        let text = error.to_string();
+        let text = error.with_causes();
         match error {
-            ClientError::Connect { .. } | ClientError::Closed { .. } => {
-                CommandFailure::Unreachable(text)
-            }
+            ClientError::Connect { .. } | ClientError::Closed => CommandFailure::Unreachable(text),
             ClientError::InvalidArguments(_)
             | ClientError::NoProxyTool { .. }
             | ClientError::NoDispatchTool => CommandFailure::Mistake(text),
