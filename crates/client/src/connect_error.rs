@@ -121,21 +121,17 @@ impl From<ClientInitializeError> for ConnectError {
 
 #[cfg(feature = "http")]
 fn of_transport(error: Box<dyn Error + Send + Sync>) -> ConnectError {
-    use crate::transport::HttpError;
+    use crate::transport::{HttpError, refused_status};
     use rmcp::transport::streamable_http_client::StreamableHttpError;
 
     let error = match error.downcast::<StreamableHttpError<HttpError>>() {
         Ok(error) => *error,
         Err(error) => return of_stream(error),
     };
-    match error {
-        StreamableHttpError::Client(error) => error.into(),
-        StreamableHttpError::HttpStatus(error) => ConnectError::Http {
-            status: error.status,
-        },
-        StreamableHttpError::AuthRequired(_) => ConnectError::Http { status: 401 },
-        StreamableHttpError::InsufficientScope(_) => ConnectError::Http { status: 403 },
-        error => ConnectError::Opening(error.into()),
+    match (refused_status(&error), error) {
+        (Some(status), _) => HttpError::Status(status).into(),
+        (None, StreamableHttpError::Client(error)) => error.into(),
+        (None, error) => ConnectError::Opening(error.into()),
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) use answers::{
 };
 pub(crate) use child::ChildTransport;
 #[cfg(feature = "http")]
-pub(crate) use http::{HttpError, http_cause, http_transport};
+pub(crate) use http::{HttpError, http_cause, http_transport, refused_status};
 pub(crate) use kept_facts::keep_facts_in_result;
 pub(crate) use lines::LineTransport;
 pub(crate) use observed::{NotificationHandler, ObservedTransport, ProgressWatch};

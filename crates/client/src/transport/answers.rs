@@ -35,7 +35,11 @@ const SHOWN_VALUE: usize = 100;
 /// An answer to a request.
 pub(crate) struct Answer {
     pub(crate) message: ServerJsonRpcMessage,
-    /// rmcp would read something else from the bytes, or nothing.
+    /// rmcp would read something else from the bytes, or nothing. It reads events itself.
+    #[cfg_attr(
+        not(feature = "http"),
+        expect(dead_code, reason = "only HTTP has events")
+    )]
     pub(crate) is_repaired: bool,
 }
 

@@ -88,9 +88,22 @@ pub(crate) fn http_cause(
         Ok(error) => match *error {
             StreamableHttpError::Client(error) => Some(error.into()),
             StreamableHttpError::TransportChannelClosed => None,
-            error => Some(error.into()),
+            error => Some(match refused_status(&error) {
+                Some(status) => HttpError::Status(status).into(),
+                None => error.into(),
+            }),
         },
         Err(error) => Some(error),
+    }
+}
+
+/// The status that rmcp has a name for.
+pub(crate) fn refused_status(error: &StreamableHttpError<HttpError>) -> Option<StatusCode> {
+    match error {
+        StreamableHttpError::AuthRequired(_) => Some(StatusCode::UNAUTHORIZED),
+        StreamableHttpError::InsufficientScope(_) => Some(StatusCode::FORBIDDEN),
+        StreamableHttpError::HttpStatus(error) => StatusCode::from_u16(error.status).ok(),
+        _ => None,
     }
 }
 
