@@ -66,11 +66,12 @@ fn to_protocol(error: ClientError) -> ErrorData {
             code,
             message,
             data,
+            ..
         } => {
             let code = i32::try_from(code).unwrap_or(ErrorCode::INTERNAL_ERROR.0);
             ErrorData::new(ErrorCode(code), message, data)
         }
-        error => ErrorData::internal_error(error.to_string(), None),
+        error => ErrorData::internal_error(error.with_causes(), None),
     }
 }
 

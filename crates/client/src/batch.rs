@@ -12,8 +12,9 @@ use crate::client::ProxyClient;
 use crate::discovery::knows_action;
 use crate::error::ClientError;
 use crate::operation::{operation_arguments, validate_operation};
+use crate::requests::within;
 use crate::transform::{extract_embedded_data, single_resource};
-use crate::transport::keep_facts_in_result;
+use crate::transport::{keep_facts_in_result, repair_tool_result};
 
 /// How many operations run at the same time if each is a request of its own.
 const MAX_AT_ONCE: usize = 16;
@@ -37,6 +38,13 @@ pub struct BatchOperation {
 
 impl BatchOperation {
     /// Lists what there is of this type: the first page.
+    ///
+    /// ```
+    /// use mcp_proxy_client::{BatchOperation, CapabilityType};
+    ///
+    /// let operation = BatchOperation::list(CapabilityType::Prompt);
+    /// # let _ = operation;
+    /// ```
     pub fn list(kind: CapabilityType) -> BatchOperation {
         BatchOperation {
             arguments: operation_arguments(kind, ProxyAction::List, None, None),
@@ -44,6 +52,13 @@ impl BatchOperation {
     }
 
     /// Asks for one definition.
+    ///
+    /// ```
+    /// use mcp_proxy_client::{BatchOperation, CapabilityType};
+    ///
+    /// let operation = BatchOperation::info(CapabilityType::Tool, "calculator_add");
+    /// # let _ = operation;
+    /// ```
     pub fn info(kind: CapabilityType, path: &str) -> BatchOperation {
         BatchOperation {
             arguments: operation_arguments(kind, ProxyAction::Info, Some(path), None),
@@ -51,6 +66,14 @@ impl BatchOperation {
     }
 
     /// Calls a tool, reads a resource or gets a prompt.
+    ///
+    /// ```
+    /// use mcp_proxy_client::{BatchOperation, CapabilityType};
+    ///
+    /// let arguments = serde_json::json!({"a": 1, "b": 2}).as_object().cloned();
+    /// let operation = BatchOperation::call(CapabilityType::Tool, "calculator_add", arguments);
+    /// # let _ = operation;
+    /// ```
     pub fn call(kind: CapabilityType, path: &str, arguments: Option<JsonObject>) -> BatchOperation {
         BatchOperation {
             arguments: operation_arguments(kind, ProxyAction::Call, Some(path), arguments),
@@ -58,6 +81,13 @@ impl BatchOperation {
     }
 
     /// Any operation, by the arguments of the tool.
+    ///
+    /// ```
+    /// use mcp_proxy_client::{BatchOperation, CapabilityType};
+    ///
+    /// let arguments = serde_json::json!({"action": "list", "type": "tool"}).as_object().cloned().unwrap();
+    /// assert_eq!(BatchOperation::from_arguments(arguments), BatchOperation::list(CapabilityType::Tool));
+    /// ```
     pub fn from_arguments(arguments: JsonObject) -> BatchOperation {
         BatchOperation { arguments }
     }
@@ -68,7 +98,7 @@ impl ProxyClient {
     /// [`ProxyClient::proxy`] would have returned it. One that fails does not stop the others.
     ///
     /// If the server's tool does not know batches, as Magg's does not, each operation is a request of its own,
-    /// 16 at a time.
+    /// 16 at a time. Progress counts operations.
     ///
     /// ```no_run
     /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
@@ -88,15 +118,6 @@ impl ProxyClient {
         &self,
         operations: Vec<BatchOperation>,
     ) -> Result<Vec<CallToolResult>, ClientError> {
-        self.batch_with(operations, CallOptions::default()).await
-    }
-
-    /// The same with options. Progress counts operations.
-    pub async fn batch_with(
-        &self,
-        operations: Vec<BatchOperation>,
-        options: CallOptions,
-    ) -> Result<Vec<CallToolResult>, ClientError> {
         let count = operations.len();
         let tool = self.proxy_tool().ok_or_else(|| self.no_proxy_tool())?;
         let mut arguments = JsonObject::new();
@@ -107,9 +128,10 @@ impl ProxyClient {
         arguments.insert("operations".to_owned(), values.collect());
         if !knows_action(tool, ProxyAction::Batch.as_str()) {
             validate_operation(&arguments)?;
-            return self.run_separately(operations, options).await;
+            let running = Box::pin(self.run_separately(operations));
+            return within(self.options.max_time, running).await;
         }
-        let result = self.proxy_with(arguments, options).await?;
+        let result = self.proxy_with(arguments, CallOptions::new()).await?;
         if result.is_error == Some(true) {
             return Err(ClientError::from_failed_result(result));
         }
@@ -131,16 +153,17 @@ impl ProxyClient {
     async fn run_separately(
         &self,
         operations: Vec<BatchOperation>,
-        options: CallOptions,
     ) -> Result<Vec<CallToolResult>, ClientError> {
         let count = operations.len();
         let done = AtomicUsize::new(0);
-        let mut each = options.clone();
-        each.progress = None;
+        // Their own progress would be mixed up.
+        let mut quiet = self.clone();
+        quiet.options.progress = None;
         let run = async |operation: BatchOperation| {
-            let result = self.proxy_with(operation.arguments, each.clone()).await;
+            let arguments = operation.arguments;
+            let result = quiet.proxy_with(arguments, CallOptions::new()).await;
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            if let Some(report) = &options.progress {
+            if let Some(report) = &self.options.progress {
                 report(Progress {
                     progress: done as f64,
                     total: Some(count as f64),
@@ -160,20 +183,21 @@ impl ProxyClient {
 /// The result that reports the failure of one operation. If the connection is closed, the others fail too.
 fn result_of_error(error: ClientError) -> Result<CallToolResult, ClientError> {
     match error {
-        ClientError::Closed { .. } => Err(error),
+        ClientError::Closed => Err(error),
         ClientError::Protocol { code, message, .. } => {
             let bytes = render_error(&ProxyToolError::ServerError { code, message });
             let result = serde_json::from_slice(&bytes);
             result.map_err(|error| ClientError::decode("a result of the batch", error))
         }
         error => Ok(CallToolResult::error(vec![ContentBlock::text(
-            error.to_string(),
+            error.with_causes(),
         )])),
     }
 }
 
 fn decode_result(mut result: Value) -> Result<CallToolResult, ClientError> {
     keep_facts_in_result(&mut result);
+    repair_tool_result(&mut result);
     serde_json::from_value(result)
         .map_err(|error| ClientError::decode("a result of the batch", error))
 }

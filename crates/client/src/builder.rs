@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -17,10 +17,12 @@ use rmcp::transport::IntoTransport;
 use rmcp::{RoleClient, transport::Transport};
 
 use crate::client::{ClientSettings, ProxyClient};
+use crate::connect_error::ConnectError;
 use crate::error::ClientError;
 use crate::server_requests::{ElicitationHandler, SamplingHandler, ServerRequests};
 use crate::target::ClientTarget;
-use crate::transport::{ChildTransport, NotificationHandler, ObservedTransport};
+use crate::transport::{ChildTransport, LineTransport, NotificationHandler, ObservedTransport};
+use crate::warning::{ClientWarning, WarningHandler};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -51,6 +53,7 @@ pub struct ProxyClientBuilder {
     sampling: Option<SamplingHandler>,
     roots: Option<Vec<Root>>,
     on_notification: Option<NotificationHandler>,
+    on_warning: Option<WarningHandler>,
 }
 
 impl Default for ProxyClientBuilder {
@@ -70,12 +73,20 @@ impl Default for ProxyClientBuilder {
             sampling: None,
             roots: None,
             on_notification: None,
+            on_warning: None,
         }
     }
 }
 
 impl ProxyClientBuilder {
     /// Whether the typed methods go through the `proxy` tool. Without it, they are the server's own.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyClient;
+    ///
+    /// let builder = ProxyClient::builder().transparent(true);
+    /// # let _ = builder;
+    /// ```
     pub fn transparent(mut self, transparent: bool) -> ProxyClientBuilder {
         self.settings.transparent = transparent;
         self
@@ -83,24 +94,52 @@ impl ProxyClientBuilder {
 
     /// Whether a transparent client uses the server's own methods if the server offers no `proxy` tool. Otherwise it
     /// does not connect.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyClient;
+    ///
+    /// let builder = ProxyClient::builder().transparent(true).fall_back_to_native(true);
+    /// # let _ = builder;
+    /// ```
     pub fn fall_back_to_native(mut self, fall_back: bool) -> ProxyClientBuilder {
         self.settings.fall_back_to_native = fall_back;
         self
     }
 
     /// The name of the `proxy` tool. Without it, a tool of a usual name or description is looked for.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyClient;
+    ///
+    /// let builder = ProxyClient::builder().proxy_tool_name("everything");
+    /// # let _ = builder;
+    /// ```
     pub fn proxy_tool_name(mut self, name: impl Into<String>) -> ProxyClientBuilder {
         self.settings.proxy_tool_name = Some(name.into());
         self
     }
 
     /// The name of the `proxy-dispatch` tool, if it has another.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyClient;
+    ///
+    /// let builder = ProxyClient::builder().dispatch_tool_name("find-and-call");
+    /// # let _ = builder;
+    /// ```
     pub fn dispatch_tool_name(mut self, name: impl Into<String>) -> ProxyClientBuilder {
         self.settings.dispatch_tool_name = Some(name.into());
         self
     }
 
     /// Sends a header with each HTTP request.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyClient;
+    ///
+    /// let builder = ProxyClient::builder().header("Authorization", "Bearer secret");
+    /// assert!(!format!("{builder:?}").contains("secret"));
+    /// ```
     pub fn header(
         mut self,
         name: impl Into<String>,
@@ -112,6 +151,13 @@ impl ProxyClientBuilder {
 
     /// How long to wait for the connection, and for each answer. Progress starts the time again. 60 seconds if this is
     /// not called.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyClient;
+    ///
+    /// let builder = ProxyClient::builder().timeout(std::time::Duration::from_secs(10));
+    /// # let _ = builder;
+    /// ```
     pub fn timeout(mut self, timeout: Duration) -> ProxyClientBuilder {
         self.settings.timeout = timeout;
         self
@@ -119,12 +165,28 @@ impl ProxyClientBuilder {
 
     /// Asks a modern server for log messages of at least this level, which are notifications. A legacy server sends them
     /// without being asked.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyClient;
+    /// use mcp_proxy_client::rmcp::model::LoggingLevel;
+    ///
+    /// # #[allow(deprecated)]
+    /// let builder = ProxyClient::builder().log_level(LoggingLevel::Warning);
+    /// # let _ = builder;
+    /// ```
     pub fn log_level(mut self, level: LoggingLevel) -> ProxyClientBuilder {
         self.settings.log_level = Some(level);
         self
     }
 
     /// What the client calls itself.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyClient;
+    ///
+    /// let builder = ProxyClient::builder().client_info("my-agent", "1.0");
+    /// # let _ = builder;
+    /// ```
     pub fn client_info(
         mut self,
         name: impl Into<String>,
@@ -136,6 +198,14 @@ impl ProxyClientBuilder {
 
     /// How the conversation opens. By default the client asks with `server/discover` whether the server is of the modern
     /// era, and sends `initialize` if it is not.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyClient;
+    /// use mcp_proxy_client::rmcp::service::ClientLifecycleMode;
+    ///
+    /// let builder = ProxyClient::builder().lifecycle(ClientLifecycleMode::Initialize);
+    /// # let _ = builder;
+    /// ```
     pub fn lifecycle(mut self, lifecycle: ClientLifecycleMode) -> ProxyClientBuilder {
         self.lifecycle = lifecycle;
         self
@@ -162,6 +232,16 @@ impl ProxyClientBuilder {
     }
 
     /// Answers the server's requests to the model.
+    ///
+    /// ```
+    /// # #![allow(deprecated)]
+    /// use mcp_proxy_client::ProxyClient;
+    /// use mcp_proxy_client::rmcp::model::ErrorData;
+    ///
+    /// let builder = ProxyClient::builder()
+    ///     .sampling(|_request| async { Err(ErrorData::internal_error("the model is busy", None)) });
+    /// # let _ = builder;
+    /// ```
     pub fn sampling<F>(
         mut self,
         handler: impl Fn(CreateMessageRequestParams) -> F + Send + Sync + 'static,
@@ -174,6 +254,15 @@ impl ProxyClientBuilder {
     }
 
     /// The folders that the server may use.
+    ///
+    /// ```
+    /// # #![allow(deprecated)]
+    /// use mcp_proxy_client::ProxyClient;
+    /// use mcp_proxy_client::rmcp::model::Root;
+    ///
+    /// let builder = ProxyClient::builder().roots(vec![Root::new("file:///people/ada/notes")]);
+    /// # let _ = builder;
+    /// ```
     pub fn roots(mut self, roots: Vec<Root>) -> ProxyClientBuilder {
         self.roots = Some(roots);
         self
@@ -181,6 +270,13 @@ impl ProxyClientBuilder {
 
     /// Calls `handler` for each notification of the server, in the order of arrival. It must not block: the connection
     /// waits for it.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyClient;
+    ///
+    /// let builder = ProxyClient::builder().on_notification(|notification| eprintln!("{notification:?}"));
+    /// # let _ = builder;
+    /// ```
     pub fn on_notification(
         mut self,
         handler: impl Fn(ServerNotification) + Send + Sync + 'static,
@@ -189,7 +285,35 @@ impl ProxyClientBuilder {
         self
     }
 
+    /// Calls `handler` with what is wrong without making a call fail, such as one definition in a list that cannot be
+    /// decoded. Without it, nobody hears of that.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyClient;
+    ///
+    /// let builder = ProxyClient::builder().on_warning(|warning| eprintln!("warning: {warning}"));
+    /// # let _ = builder;
+    /// ```
+    pub fn on_warning(
+        mut self,
+        handler: impl Fn(ClientWarning) + Send + Sync + 'static,
+    ) -> ProxyClientBuilder {
+        self.on_warning = Some(Arc::new(handler));
+        self
+    }
+
     /// Connects to a server at a URL, or starts one.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), mcp_proxy_client::ClientError> {
+    /// use mcp_proxy_client::{ClientTarget, ProxyClient};
+    ///
+    /// let far = ProxyClient::builder().connect("https://example.com/mcp").await?;
+    /// let target = ClientTarget::command("uvx", ["mcp-server-time"]).env("TZ", "UTC");
+    /// let near = ProxyClient::builder().connect(target).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn connect(
         self,
         target: impl Into<ClientTarget>,
@@ -199,7 +323,7 @@ impl ProxyClientBuilder {
         match &target {
             ClientTarget::Command { .. } => {
                 let transport = ChildTransport::start(&target)
-                    .map_err(|error| ClientError::connect(&name, &error))?;
+                    .map_err(|error| not_connected(&name, ConnectError::Start(error)))?;
                 self.open(transport, &name).await
             }
             ClientTarget::Url(url) => self.connect_url(url, &name).await,
@@ -210,34 +334,76 @@ impl ProxyClientBuilder {
     async fn connect_url(self, url: &str, name: &str) -> Result<ProxyClient, ClientError> {
         let mut headers = std::collections::HashMap::new();
         for (header, value) in &self.headers {
-            let invalid = |reason: String| ClientError::Connect {
-                target: name.to_owned(),
-                reason: format!("header {header}: {reason}"),
+            let invalid = |source: http::Error| {
+                let name_of_header = header.clone();
+                let source = source.into();
+                not_connected(
+                    name,
+                    ConnectError::Header {
+                        name: name_of_header,
+                        source,
+                    },
+                )
             };
             let header = http::HeaderName::from_bytes(header.as_bytes())
-                .map_err(|error| invalid(error.to_string()))?;
+                .map_err(|error| invalid(error.into()))?;
             let mut value =
-                http::HeaderValue::from_str(value).map_err(|error| invalid(error.to_string()))?;
+                http::HeaderValue::from_str(value).map_err(|error| invalid(error.into()))?;
             value.set_sensitive(true);
             headers.insert(header, value);
         }
         let transport = crate::transport::http_transport(url, headers)
-            .map_err(|error| ClientError::connect(name, &error))?;
+            .map_err(|error| not_connected(name, error.into()))?;
         self.open(transport, name).await
     }
 
     #[cfg(not(feature = "http"))]
     async fn connect_url(self, _url: &str, name: &str) -> Result<ProxyClient, ClientError> {
-        Err(ClientError::Connect {
-            target: name.to_owned(),
-            reason: "this program was built without the feature http".to_owned(),
-        })
+        Err(not_connected(name, ConnectError::NoHttp))
     }
 
-    /// Connects over any rmcp transport, such as one end of [`tokio::io::duplex`].
+    /// Connects over a stream with one message on each line, such as a socket or one end of [`tokio::io::duplex`].
     ///
-    /// The transport parses messages with rmcp's types, which drop annotations that they do not know. So of a server
-    /// that writes its facts only there, pages are followed until one is not full.
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use mcp_proxy_client::ProxyClient;
+    ///
+    /// let (reader, writer) = tokio::net::TcpStream::connect("127.0.0.1:7000").await?.into_split();
+    /// let client = ProxyClient::builder().connect_stream(reader, writer).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn connect_stream<R, W>(
+        self,
+        reader: R,
+        writer: W,
+    ) -> Result<ProxyClient, ClientError>
+    where
+        R: tokio::io::AsyncRead + Send + Unpin + 'static,
+        W: tokio::io::AsyncWrite + Send + Unpin + 'static,
+    {
+        self.open(LineTransport::new(reader, writer), "the server")
+            .await
+    }
+
+    /// Connects over any rmcp transport.
+    ///
+    /// The transport parses messages with rmcp's types. Those drop annotations that they do not know, so of a server
+    /// that writes its facts only there, pages are followed until one is not full. And an answer that they do not take
+    /// is no answer: the request waits until its time runs out. [`connect_stream`](ProxyClientBuilder::connect_stream)
+    /// has neither limit.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// use mcp_proxy_client::ProxyClient;
+    /// use mcp_proxy_client::rmcp::transport::async_rw::AsyncRwTransport;
+    ///
+    /// let (reader, writer) = tokio::net::TcpStream::connect("127.0.0.1:7000").await?.into_split();
+    /// let transport = AsyncRwTransport::new_client(reader, writer);
+    /// let client = ProxyClient::builder().connect_transport(transport).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn connect_transport<T, E, A>(self, transport: T) -> Result<ProxyClient, ClientError>
     where
         T: IntoTransport<RoleClient, E, A>,
@@ -258,20 +424,34 @@ impl ProxyClientBuilder {
             roots: self.roots,
             open: AtomicUsize::new(0),
         });
-        let transport = ObservedTransport::new(transport, self.on_notification);
+        let tools_changed = Arc::new(AtomicBool::new(false));
+        let transport =
+            ObservedTransport::new(transport, self.on_notification, Arc::clone(&tools_changed));
         let opening =
             serve_client_with_lifecycle(Arc::clone(&server_requests), transport, self.lifecycle);
         let service = match tokio::time::timeout(timeout, Box::pin(opening)).await {
             Ok(Ok(service)) => service,
-            Ok(Err(error)) => return Err(ClientError::connect(name, &error)),
+            Ok(Err(error)) => return Err(not_connected(name, error.into())),
             Err(_) => {
-                return Err(ClientError::Connect {
-                    target: name.to_owned(),
-                    reason: format!("no answer within {} s", timeout.as_secs_f64()),
-                });
+                let cause = ConnectError::NoAnswer { after: timeout };
+                return Err(not_connected(name, cause));
             }
         };
-        ProxyClient::new(service, server_requests, self.settings).await
+        ProxyClient::new(
+            service,
+            server_requests,
+            self.settings,
+            self.on_warning,
+            tools_changed,
+        )
+        .await
+    }
+}
+
+fn not_connected(target: &str, source: ConnectError) -> ClientError {
+    ClientError::Connect {
+        target: target.to_owned(),
+        source,
     }
 }
 

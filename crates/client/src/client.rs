@@ -4,7 +4,8 @@
 #![allow(deprecated)]
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use mcp_proxy_tool::{CapabilityType, ProxyAction};
@@ -15,6 +16,7 @@ use rmcp::model::{
 use rmcp::service::RunningService;
 use rmcp::{Peer, RoleClient};
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use crate::builder::ProxyClientBuilder;
 use crate::call_options::CallOptions;
@@ -23,6 +25,7 @@ use crate::error::ClientError;
 use crate::operation::{operation_arguments, validate_operation};
 use crate::server_requests::ServerRequests;
 use crate::target::ClientTarget;
+use crate::warning::WarningHandler;
 
 /// A connection to an MCP server.
 ///
@@ -31,17 +34,45 @@ use crate::target::ClientTarget;
 ///
 /// The typed methods go through the `proxy` tool if the client is [transparent](ProxyClientBuilder::transparent), and
 /// are the server's own methods otherwise.
+///
+/// ```no_run
+/// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+/// use mcp_proxy_client::{CallOptions, ProxyClient};
+///
+/// let other = client.clone();
+/// let (tools, prompts) = (client.list_tools().await?, other.list_prompts().await?);
+/// println!("{} tools, {} prompts", tools.len(), prompts.len());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct ProxyClient {
     pub(crate) inner: Arc<ClientInner>,
+    /// What holds for each call that says nothing else.
+    pub(crate) options: CallOptions,
+}
+
+/// How the typed methods reach what they ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Route {
+    /// The server's own methods.
+    Native,
+    /// The `proxy` tool.
+    ProxyTool,
+    /// The `proxy-dispatch` tool for tools, and the server's own methods for everything else.
+    DispatchTool,
 }
 
 pub(crate) struct ClientInner {
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) server_requests: Arc<ServerRequests>,
     pub(crate) settings: ClientSettings,
+    pub(crate) on_warning: Option<WarningHandler>,
     /// Set before anybody else has the client.
     tools: OnceLock<FoundTools>,
+    /// The tools that were read to find those, until they are asked for.
+    listed_tools: std::sync::Mutex<Option<(Instant, Vec<Tool>)>>,
+    tools_changed: Arc<AtomicBool>,
     /// `None` after `close`.
     service: Mutex<Option<RunningService<RoleClient, Arc<ServerRequests>>>>,
 }
@@ -51,6 +82,8 @@ pub(crate) struct ClientInner {
 struct FoundTools {
     proxy: Option<Tool>,
     dispatch: Option<Tool>,
+    /// The server lists nothing but the dispatch tool.
+    only_dispatch: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -80,6 +113,13 @@ impl ProxyClient {
     }
 
     /// Settings for a connection.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyClient;
+    ///
+    /// let builder = ProxyClient::builder().transparent(true);
+    /// # let _ = builder;
+    /// ```
     pub fn builder() -> ProxyClientBuilder {
         ProxyClientBuilder::default()
     }
@@ -89,19 +129,25 @@ impl ProxyClient {
         service: RunningService<RoleClient, Arc<ServerRequests>>,
         server_requests: Arc<ServerRequests>,
         settings: ClientSettings,
+        on_warning: Option<WarningHandler>,
+        tools_changed: Arc<AtomicBool>,
     ) -> Result<ProxyClient, ClientError> {
         let client = ProxyClient {
             inner: Arc::new(ClientInner {
                 peer: service.peer().clone(),
                 server_requests,
                 settings,
+                on_warning,
                 tools: OnceLock::new(),
+                listed_tools: std::sync::Mutex::default(),
+                tools_changed,
                 service: Mutex::new(Some(service)),
             }),
+            options: CallOptions::default(),
         };
         let settings = &client.inner.settings;
         let needs_tool = settings.transparent && !settings.fall_back_to_native;
-        let tools = match client.native_tools().await {
+        let tools = match client.read_tools().await {
             Ok(tools) => tools,
             // Whether it has the tool matters only to those who need it.
             Err(ClientError::Protocol { .. } | ClientError::Decode { .. }) if !needs_tool => {
@@ -109,14 +155,41 @@ impl ProxyClient {
             }
             Err(error) => return Err(error),
         };
-        let found = client.inner.tools.get_or_init(|| FoundTools {
-            proxy: find_proxy_tool(&tools, settings.proxy_tool_name.as_deref()).cloned(),
-            dispatch: find_dispatch_tool(&tools, settings.dispatch_tool_name.as_deref()).cloned(),
-        });
-        if needs_tool && found.proxy.is_none() {
+        let dispatch = find_dispatch_tool(&tools, settings.dispatch_tool_name.as_deref()).cloned();
+        let mut proxy = find_proxy_tool(&tools, settings.proxy_tool_name.as_deref()).cloned();
+        if settings.transparent && proxy.is_none() && settings.proxy_tool_name.is_none() {
+            proxy = client.try_proxy_tools(&tools).await;
+        }
+        if needs_tool && proxy.is_none() && dispatch.is_none() {
             return Err(client.no_proxy_tool());
         }
+        client.inner.tools.get_or_init(|| FoundTools {
+            proxy,
+            only_dispatch: dispatch.is_some() && tools.len() == 1,
+            dispatch,
+        });
+        client.inner.keep_listed_tools(tools);
         Ok(client)
+    }
+
+    /// This client with options for each call that says nothing else. It shares the connection.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// use std::time::Duration;
+    /// use mcp_proxy_client::CallOptions;
+    ///
+    /// let patient = client.with_options(CallOptions::new().timeout(Duration::from_secs(300)));
+    /// let tools = patient.list_tools().await?;
+    /// let report = patient.read_resource("report://year").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_options(&self, options: CallOptions) -> ProxyClient {
+        ProxyClient {
+            inner: Arc::clone(&self.inner),
+            options: options.or(&self.options),
+        }
     }
 
     /// Calls the `proxy` tool and returns its result as it is, also one with `isError`.
@@ -148,6 +221,17 @@ impl ProxyClient {
     }
 
     /// The same with all arguments of the tool, such as `limit` and `filter_server`.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// use mcp_proxy_client::CallOptions;
+    ///
+    /// let arguments = serde_json::json!({"action": "list", "type": "tool", "filter_server": "git", "limit": 20});
+    /// let arguments = arguments.as_object().cloned().unwrap_or_default();
+    /// let result = client.proxy_with(arguments, CallOptions::new()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn proxy_with(
         &self,
         arguments: JsonObject,
@@ -187,47 +271,128 @@ impl ProxyClient {
     }
 
     /// Whether the server offers a `proxy` tool.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// println!("a proxy tool: {}", client.offers_proxy_tool());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn offers_proxy_tool(&self) -> bool {
         self.proxy_tool().is_some()
     }
 
     /// Whether the server offers a `proxy-dispatch` tool.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// println!("search: {}", client.offers_dispatch_tool());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn offers_dispatch_tool(&self) -> bool {
         self.dispatch_tool().is_some()
     }
 
-    /// Whether the typed methods go through the `proxy` tool.
+    /// Whether the typed methods reach what is behind the server: through its `proxy` tool, or, for tools,
+    /// `proxy-dispatch`.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// println!("behind the server: {}", client.is_proxied());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_proxied(&self) -> bool {
-        self.inner.settings.transparent && self.offers_proxy_tool()
+        self.route() != Route::Native
+    }
+
+    pub(crate) fn route(&self) -> Route {
+        let settings = &self.inner.settings;
+        match self.inner.tools.get() {
+            Some(tools) if settings.transparent => match (&tools.proxy, &tools.dispatch) {
+                (Some(_), _) => Route::ProxyTool,
+                // A server that lists its tools next to the dispatch tool is better asked itself, with all of their
+                // definitions.
+                (None, Some(_)) if tools.only_dispatch || !settings.fall_back_to_native => {
+                    Route::DispatchTool
+                }
+                _ => Route::Native,
+            },
+            _ => Route::Native,
+        }
     }
 
     /// The definition of the `proxy` tool, as the server lists it.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// println!("{:?}", client.proxy_tool().map(|tool| &tool.name));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn proxy_tool(&self) -> Option<&Tool> {
         self.inner.tools.get()?.proxy.as_ref()
     }
 
     /// The definition of the `proxy-dispatch` tool, as the server lists it.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// println!("{:?}", client.dispatch_tool().map(|tool| &tool.name));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn dispatch_tool(&self) -> Option<&Tool> {
         self.inner.tools.get()?.dispatch.as_ref()
     }
 
     /// What the server said about itself when the conversation opened.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// let name = client.server_info().and_then(|info| Some(info.server_info.clone()?.name));
+    /// println!("{}", name.unwrap_or_default());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn server_info(&self) -> Option<Arc<ServerPeerInfo>> {
         self.inner.peer.peer_info()
     }
 
     /// The server's own methods.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// let tools = client.native().list_all_tools().await;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn native(&self) -> &Peer<RoleClient> {
         &self.inner.peer
     }
 
     /// Whether the conversation has ended.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// assert!(!client.is_closed());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn is_closed(&self) -> bool {
         self.inner.peer.is_transport_closed()
     }
 
     /// Ends the conversation, also for the clones of this client, and waits until a server that was started for it has
     /// ended.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// client.close().await;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn close(self) {
         let service = self.inner.service.lock().await.take();
         if let Some(service) = service {
@@ -241,6 +406,27 @@ impl ProxyClient {
             None => format!("'{}'", PROXY_TOOL_NAMES.join("', '")),
         };
         ClientError::NoProxyTool { name }
+    }
+}
+
+impl ClientInner {
+    fn keep_listed_tools(&self, tools: Vec<Tool>) {
+        let mut listed = self
+            .listed_tools
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *listed = Some((Instant::now(), tools));
+    }
+
+    /// The tools that were read while connecting, the first time, if they are not older than `max_age`.
+    pub(crate) fn take_listed_tools(&self, max_age: Duration) -> Option<Vec<Tool>> {
+        let mut listed = self
+            .listed_tools
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let (read, tools) = listed.take()?;
+        let is_fresh = read.elapsed() <= max_age && !self.tools_changed.load(Ordering::Relaxed);
+        is_fresh.then_some(tools)
     }
 }
 

@@ -1,10 +1,17 @@
 //! Which of a server's tools is the proxy tool, and which the dispatch tool.
 //!
 //! By name first, then by what the tool says about itself (section 6.1 of the specification of the proxy tool). A
-//! tool of the right name must also take the right parameters: `proxy` is a common word.
+//! tool of the right name must also take the right parameters: `proxy` is a common word. If a schema leaves that open,
+//! a transparent client tries the tool.
 
+use mcp_proxy_tool::{CapabilityType, ProxyAction};
 use rmcp::model::Tool;
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use crate::call_options::CallOptions;
+use crate::client::ProxyClient;
+use crate::operation::operation_arguments;
+use crate::transform::{extract_embedded_data, single_resource};
 
 /// The usual names of the proxy tool.
 pub(crate) const PROXY_TOOL_NAMES: [&str; 2] = ["proxy", "mcp:proxy"];
@@ -21,6 +28,26 @@ const PROXY_PARAMETERS: [&str; 4] = ["action", "type", "path", "args"];
 /// The parameters that every dispatch tool has.
 const DISPATCH_PARAMETERS: [&str; 3] = ["action", "tool", "arguments"];
 
+impl ProxyClient {
+    /// The first tool that may be the proxy tool, by its name or description, and answers like one (section 6.1 of the
+    /// specification of the tool).
+    pub(crate) async fn try_proxy_tools(&self, tools: &[Tool]) -> Option<Tool> {
+        let arguments = operation_arguments(CapabilityType::Tool, ProxyAction::List, None, None);
+        for tool in possible_proxy_tools(tools) {
+            let options = CallOptions::default();
+            let answer = self.call_native_tool(&tool.name, Some(arguments.clone()), &options);
+            let is_list = answer.await.is_ok_and(|result| {
+                let data = single_resource(&result, "the list").and_then(extract_embedded_data);
+                result.is_error != Some(true) && data.is_ok_and(|data| data.json.is_array())
+            });
+            if is_list {
+                return Some(tool.clone());
+            }
+        }
+        None
+    }
+}
+
 /// The proxy tool: the one called `name`, or one that looks like it.
 pub(crate) fn find_proxy_tool<'a>(tools: &'a [Tool], name: Option<&str>) -> Option<&'a Tool> {
     if let Some(name) = name {
@@ -34,6 +61,20 @@ pub(crate) fn find_proxy_tool<'a>(tools: &'a [Tool], name: Option<&str>) -> Opti
             .filter(of_form)
             .find(|tool| mentions_proxy(tool))
     })
+}
+
+/// The tools that may be the proxy tool, though their schemas do not say so: those of a usual name first, and then those
+/// that mention a proxy. A schema that names other parameters rules a tool out.
+fn possible_proxy_tools(tools: &[Tool]) -> Vec<&Tool> {
+    let may_be = |tool: &&Tool| {
+        properties(tool).is_none_or(|properties| properties.as_object().is_none_or(Map::is_empty))
+            || has_parameters(tool, &["action", "type"])
+    };
+    let has_name = |tool: &&Tool| PROXY_TOOL_NAMES.contains(&&*tool.name);
+    let possible = tools.iter().filter(may_be);
+    let (named, others): (Vec<&Tool>, Vec<&Tool>) = possible.partition(has_name);
+    let others = others.into_iter().filter(|tool| mentions_proxy(tool));
+    named.into_iter().chain(others).collect()
 }
 
 /// The dispatch tool: the one called `name`, or the one of the usual name.

@@ -31,6 +31,16 @@ pub struct SearchOptions {
 }
 
 /// The matches of a search, the best first.
+///
+/// ```no_run
+/// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+/// use mcp_proxy_client::SearchOptions;
+///
+/// let answer = client.search("read a file", SearchOptions::new()).await?;
+/// println!("{} of {}", answer.results.len(), answer.total_matches);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -45,6 +55,19 @@ pub struct SearchAnswer {
 }
 
 /// Something that a search found.
+///
+/// ```no_run
+/// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+/// use mcp_proxy_client::{CallOptions, SearchOptions};
+///
+/// let answer = client.search("current time", SearchOptions::new().limit(1)).await?;
+/// if let Some(found) = answer.results.first() {
+///     let name = found.public.as_deref().unwrap_or(&found.name);
+///     println!("{name}: {}", found.signature.as_deref().unwrap_or_default());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -72,6 +95,13 @@ pub struct SearchMatch {
 }
 
 /// Which part of a kept result to read.
+///
+/// ```
+/// use mcp_proxy_client::KeptResultPart;
+///
+/// let part = KeptResultPart::Grep { pattern: "error".to_owned(), context: 2 };
+/// assert_ne!(part, KeptResultPart::Stat);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeptResultPart {
@@ -114,6 +144,16 @@ pub enum KeptResultPart {
 }
 
 /// A part of a kept result.
+///
+/// ```no_run
+/// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+/// use mcp_proxy_client::KeptResultPart;
+///
+/// let head = client.read_result("spill:754gg28xfyk10dc31e4tvhjxv3.json", KeptResultPart::Head { lines: 10 }).await?;
+/// println!("{} ({} bytes in all)", head.text, head.facts["byteSize"]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ResultText {
@@ -125,29 +165,60 @@ pub struct ResultText {
 
 impl SearchOptions {
     /// Tools of all servers, as many as the server returns by default.
+    ///
+    /// ```
+    /// use mcp_proxy_client::SearchOptions;
+    ///
+    /// assert_eq!(SearchOptions::new().limit, None);
+    /// ```
     pub fn new() -> SearchOptions {
         SearchOptions::default()
     }
 
     /// Returns at most this many matches.
+    ///
+    /// ```
+    /// use mcp_proxy_client::SearchOptions;
+    ///
+    /// assert_eq!(SearchOptions::new().limit(5).limit, Some(5));
+    /// ```
     pub fn limit(mut self, limit: u32) -> SearchOptions {
         self.limit = Some(limit);
         self
     }
 
     /// Searches things of this type.
+    ///
+    /// ```
+    /// use mcp_proxy_client::{CapabilityType, SearchOptions};
+    ///
+    /// let options = SearchOptions::new().kind(CapabilityType::Prompt);
+    /// assert_eq!(options.kind, Some(CapabilityType::Prompt));
+    /// ```
     pub fn kind(mut self, kind: CapabilityType) -> SearchOptions {
         self.kind = Some(kind);
         self
     }
 
     /// Searches only this server.
+    ///
+    /// ```
+    /// use mcp_proxy_client::SearchOptions;
+    ///
+    /// assert_eq!(SearchOptions::new().connection("git").connection.as_deref(), Some("git"));
+    /// ```
     pub fn connection(mut self, connection: impl Into<String>) -> SearchOptions {
         self.connection = Some(connection.into());
         self
     }
 
     /// Returns each match with its input schema.
+    ///
+    /// ```
+    /// use mcp_proxy_client::SearchOptions;
+    ///
+    /// assert!(SearchOptions::new().include_input_schema().include_input_schema);
+    /// ```
     pub fn include_input_schema(mut self) -> SearchOptions {
         self.include_input_schema = true;
         self
@@ -227,6 +298,16 @@ impl ProxyClient {
 
     /// Calls the `proxy-dispatch` tool with any arguments and returns its result as it is. An error of the tool itself
     /// is [`ClientError::ToolFailed`] with its code.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// use mcp_proxy_client::CallOptions;
+    ///
+    /// let arguments = serde_json::json!({"action": "status"}).as_object().cloned().unwrap_or_default();
+    /// let result = client.dispatch(arguments, CallOptions::new()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn dispatch(
         &self,
         arguments: JsonObject,
@@ -236,27 +317,31 @@ impl ProxyClient {
         let result = self
             .call_native_tool(&tool.name, Some(arguments), &options)
             .await?;
-        let code = result
-            .structured_content
-            .as_ref()
-            .filter(|_| result.is_error == Some(true))
-            .and_then(|facts| Some(facts.get("code")?.as_str()?.to_owned()));
+        let facts = result.structured_content.as_ref();
+        let facts = facts.filter(|_| result.is_error == Some(true));
+        let code = facts.and_then(|facts| Some(facts.get("code")?.as_str()?.to_owned()));
+        let server_code = facts.and_then(|facts| facts.get("serverCode")?.as_i64());
         let Some(code) = code else {
             return Ok(result);
         };
         let error = ClientError::from_failed_result(result);
-        Err(match error {
-            ClientError::ToolFailed { text, result, .. } => ClientError::ToolFailed {
+        Err(match (error, server_code) {
+            (ClientError::ToolFailed { text, .. }, Some(code)) => ClientError::Protocol {
+                code,
+                message: text,
+                data: None,
+            },
+            (ClientError::ToolFailed { text, result, .. }, None) => ClientError::ToolFailed {
                 code: Some(code),
                 text,
                 result,
             },
-            error => error,
+            (error, _) => error,
         })
     }
 }
 
-fn text_of(result: CallToolResult) -> Result<ResultText, ClientError> {
+pub(crate) fn text_of(result: CallToolResult) -> Result<ResultText, ClientError> {
     if result.is_error == Some(true) {
         return Err(ClientError::from_failed_result(result));
     }
@@ -272,7 +357,7 @@ fn text_of(result: CallToolResult) -> Result<ResultText, ClientError> {
     })
 }
 
-fn object(value: Value) -> JsonObject {
+pub(crate) fn object(value: Value) -> JsonObject {
     match value {
         Value::Object(object) => object,
         _ => JsonObject::new(),

@@ -4,22 +4,41 @@ use std::time::Duration;
 
 use mcp_proxy_tool::ProxyToolError;
 use rmcp::ServiceError;
-use rmcp::model::CallToolResult;
+use rmcp::model::{CallToolResult, ErrorData};
 use serde_json::Value;
 
+use crate::connect_error::ConnectError;
 use crate::response_info::ProxyResponseInfo;
+use crate::transport::{WrittenError, written_error};
 
 /// Why a call has no result.
+///
+/// `Display` says what failed; the causes are [sources](std::error::Error::source), and
+/// [`with_causes`](ClientError::with_causes) shows all of it.
+///
+/// ```no_run
+/// # async fn example(client: mcp_proxy_client::ProxyClient) {
+/// use mcp_proxy_client::{CallOptions, ClientError};
+///
+/// match client.call_tool("add", None, CallOptions::new()).await {
+///     Ok(result) => println!("{:?}", result.content),
+///     Err(ClientError::Protocol { code, message, .. }) => eprintln!("{code}: {message}"),
+///     Err(ClientError::Timeout { after, .. }) => eprintln!("nothing for {after:?}"),
+///     Err(error) => eprintln!("{}", error.with_causes()),
+/// }
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
     /// The server cannot be reached or started, or refused the conversation.
-    #[error("cannot connect to {target}: {reason}")]
+    #[error("cannot connect to {target}")]
+    #[non_exhaustive]
     Connect {
         /// The URL, or the program.
         target: String,
-        /// Why, with its causes.
-        reason: String,
+        /// Why.
+        source: ConnectError,
     },
     /// The server offers no `proxy` tool.
     #[error(
@@ -69,26 +88,45 @@ pub enum ClientError {
         /// What is wrong.
         reason: String,
     },
+    /// The request could not be sent, or its answer was lost on the way. The conversation may still be open.
+    #[error("the request failed")]
+    Transport(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The conversation has ended.
-    #[error("the connection to the server is closed{}", reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}")))]
-    Closed {
-        /// Why, if it is known.
-        reason: Option<String>,
-    },
+    #[error("the connection to the server is closed")]
+    Closed,
 }
 
 impl ClientError {
+    /// The error and its causes on one line, for people. `Display` shows the error alone.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// use mcp_proxy_client::ProxyClient;
+    ///
+    /// let error = ProxyClient::connect("no-such-program").await.unwrap_err();
+    /// let text = error.with_causes();
+    /// assert!(text.starts_with("cannot connect to no-such-program: the program cannot be started: "), "{text}");
+    /// # }
+    /// ```
+    pub fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            let next = error.to_string();
+            // Errors of other crates often repeat their cause.
+            if !text.ends_with(&next) {
+                text = format!("{text}: {next}");
+            }
+            cause = error.source();
+        }
+        text
+    }
+
     pub(crate) fn decode(what: impl Into<String>, reason: impl ToString) -> ClientError {
         ClientError::Decode {
             what: what.into(),
             reason: reason.to_string(),
-        }
-    }
-
-    pub(crate) fn connect(target: &str, error: &(dyn std::error::Error + 'static)) -> ClientError {
-        ClientError::Connect {
-            target: target.to_owned(),
-            reason: with_causes(error),
         }
     }
 
@@ -116,19 +154,46 @@ impl ClientError {
 impl From<ServiceError> for ClientError {
     fn from(error: ServiceError) -> ClientError {
         match error {
-            ServiceError::McpError(error) => ClientError::Protocol {
-                code: i64::from(error.code.0),
-                message: error.message.into_owned(),
-                data: error.data,
-            },
-            ServiceError::TransportClosed => ClientError::Closed { reason: None },
-            ServiceError::TransportSend(error) => ClientError::Closed {
-                reason: Some(with_causes(error.error.as_ref())),
-            },
+            ServiceError::McpError(error) => of_json_rpc_error(error),
+            ServiceError::TransportClosed => ClientError::Closed,
+            ServiceError::TransportSend(error) => of_transport(error.error),
             ServiceError::Timeout { timeout } => ClientError::Timeout { after: timeout },
             error => ClientError::decode("the server's answer", error),
         }
     }
+}
+
+fn of_json_rpc_error(error: ErrorData) -> ClientError {
+    let message = error.message.clone().into_owned();
+    match written_error(&error) {
+        Some(WrittenError::Undecodable { reason }) => {
+            ClientError::decode("the server's answer", reason)
+        }
+        Some(WrittenError::WideCode { code, data }) => ClientError::Protocol {
+            code,
+            message,
+            data,
+        },
+        None => ClientError::Protocol {
+            code: i64::from(error.code.0),
+            message,
+            data: error.data,
+        },
+    }
+}
+
+/// Pipes fail when the server has ended; one HTTP request can fail without the next.
+fn of_transport(error: Box<dyn std::error::Error + Send + Sync>) -> ClientError {
+    if error.is::<std::io::Error>() {
+        return ClientError::Closed;
+    }
+    #[cfg(feature = "http")]
+    return match crate::transport::http_cause(error) {
+        Some(error) => ClientError::Transport(error),
+        None => ClientError::Closed,
+    };
+    #[cfg(not(feature = "http"))]
+    ClientError::Transport(error)
 }
 
 /// The texts of a result, one after the other.
@@ -142,18 +207,4 @@ fn text_of(result: &CallToolResult) -> String {
         return "the operation failed".to_owned();
     }
     texts.join("\n")
-}
-
-/// `error: cause: cause of the cause`, without repetitions.
-pub(crate) fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        if !text.contains(&next) {
-            text = format!("{text}: {next}");
-        }
-        cause = error.source();
-    }
-    text
 }

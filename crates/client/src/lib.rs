@@ -33,9 +33,11 @@ mod batch;
 mod builder;
 mod call_options;
 mod client;
+mod connect_error;
 mod discovery;
 mod dispatch;
 mod error;
+mod list_pages;
 mod native;
 mod operation;
 mod proxied;
@@ -47,18 +49,20 @@ mod server_requests;
 mod target;
 mod transform;
 mod transport;
+mod warning;
 
 pub use batch::BatchOperation;
 pub use builder::ProxyClientBuilder;
 pub use call_options::{CallOptions, Progress, ProgressHandler};
 pub use client::ProxyClient;
+pub use connect_error::ConnectError;
 pub use dispatch::{KeptResultPart, ResultText, SearchAnswer, SearchMatch, SearchOptions};
 pub use error::ClientError;
 pub use mcp_proxy_tool::{CapabilityType, ProxyAction, ProxyParameter, ProxyToolError};
 pub use operation::validate_operation;
 pub use proxied::ListedResource;
 #[cfg(all(feature = "proxy-tool", feature = "http"))]
-pub use proxy_tool::write_annotations;
+pub use proxy_tool::{AnnotatedBody, write_annotations};
 #[cfg(feature = "proxy-tool")]
 pub use proxy_tool::{ProxyTool, ProxyToolHandler};
 pub use response_info::ProxyResponseInfo;
@@ -67,6 +71,22 @@ pub use transform::{
     EmbeddedData, decode_embedded_resource, extract_embedded_data, tool_result_as_prompt_result,
     tool_result_as_resource_result,
 };
+pub use warning::ClientWarning;
+
+/// The member of `_meta` that marks a text item which stands for an item that rmcp's types do not take: one of an unknown
+/// `type`, or without what its type needs. The text is the item as JSON. The member has its `type` and the `reason`.
+///
+/// ```
+/// use mcp_proxy_client::UNKNOWN_CONTENT_KEY;
+/// use mcp_proxy_client::rmcp::model::ContentBlock;
+///
+/// fn is_unknown(item: &ContentBlock) -> bool {
+///     let meta = item.as_text().and_then(|text| text.meta.as_ref());
+///     meta.is_some_and(|meta| meta.contains_key(UNKNOWN_CONTENT_KEY))
+/// }
+/// assert!(!is_unknown(&ContentBlock::text("words")));
+/// ```
+pub const UNKNOWN_CONTENT_KEY: &str = "mcp-proxy/unknown-content";
 
 /// The SDK whose types are part of this crate's interface.
 pub use rmcp;

@@ -1,79 +1,98 @@
 //! The server's own methods, with their pages followed to the end.
 
-use std::collections::HashSet;
+use std::time::Duration;
 
+use mcp_proxy_tool::{CapabilityType, ItemKind};
 use rmcp::model::{
-    ClientRequest, GetPromptRequest, GetPromptRequestParams, GetPromptResult, JsonObject,
-    ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest,
-    PaginatedRequestParams, Prompt, ReadResourceRequest, ReadResourceRequestParams,
+    ClientRequest, ErrorCode, GetPromptRequest, GetPromptRequestParams, GetPromptResult,
+    JsonObject, MetaObject, Prompt, ReadResourceRequest, ReadResourceRequestParams,
     ReadResourceResult, Resource, ResourceTemplate, ServerCapabilities, ServerResult, Tool,
 };
 
 use crate::call_options::CallOptions;
 use crate::client::ProxyClient;
 use crate::error::ClientError;
+use crate::list_pages::{PageCursors, list_request};
+use crate::requests::within;
+use crate::transport::skipped_definitions;
 
-/// The most pages of one list. A server that has more does not end its list.
-const MAX_PAGES: usize = 10_000;
+/// How long the list that was read to find the proxy tool stands for the first one that is asked for.
+const FRESH: Duration = Duration::from_secs(5);
+
+/// A page of a list.
+struct ListPage<T> {
+    items: Vec<T>,
+    next: Option<String>,
+    meta: Option<MetaObject>,
+}
 
 impl ProxyClient {
+    /// All tools. The list that was read when the client connected is used once, if nothing has changed since.
     pub(crate) async fn native_tools(&self) -> Result<Vec<Tool>, ClientError> {
-        let build = |page| ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page));
-        let page = |result| match result {
-            ServerResult::ListToolsResult(page) => Some((page.tools, page.next_cursor)),
+        if let Some(tools) = self.inner.take_listed_tools(FRESH) {
+            return Ok(tools);
+        }
+        self.read_tools().await
+    }
+
+    pub(crate) async fn read_tools(&self) -> Result<Vec<Tool>, ClientError> {
+        self.native_list(ItemKind::Tool, |result| match result {
+            ServerResult::ListToolsResult(page) => Some(ListPage {
+                items: page.tools,
+                next: page.next_cursor,
+                meta: page.meta,
+            }),
             _ => None,
-        };
-        self.native_list("tools", |offers| offers.tools.is_some(), build, page)
-            .await
+        })
+        .await
     }
 
     pub(crate) async fn native_resources(&self) -> Result<Vec<Resource>, ClientError> {
-        let build =
-            |page| ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(page));
-        let page = |result| match result {
-            ServerResult::ListResourcesResult(page) => Some((page.resources, page.next_cursor)),
+        self.native_list(ItemKind::Resource, |result| match result {
+            ServerResult::ListResourcesResult(page) => Some(ListPage {
+                items: page.resources,
+                next: page.next_cursor,
+                meta: page.meta,
+            }),
             _ => None,
-        };
-        self.native_list(
-            "resources",
-            |offers| offers.resources.is_some(),
-            build,
-            page,
-        )
+        })
         .await
     }
 
     pub(crate) async fn native_resource_templates(
         &self,
     ) -> Result<Vec<ResourceTemplate>, ClientError> {
-        let build = |page| {
-            ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest::with_param(
-                page,
-            ))
-        };
-        let page = |result| match result {
-            ServerResult::ListResourceTemplatesResult(page) => {
-                Some((page.resource_templates, page.next_cursor))
+        let templates = self
+            .native_list(ItemKind::Template, |result| match result {
+                ServerResult::ListResourceTemplatesResult(page) => Some(ListPage {
+                    items: page.resource_templates,
+                    next: page.next_cursor,
+                    meta: page.meta,
+                }),
+                _ => None,
+            })
+            .await;
+        match templates {
+            // A server with resources need not have templates, and cannot say so beforehand.
+            Err(ClientError::Protocol { code, .. })
+                if code == i64::from(ErrorCode::METHOD_NOT_FOUND.0) =>
+            {
+                Ok(Vec::new())
             }
-            _ => None,
-        };
-        self.native_list(
-            "resource templates",
-            |offers| offers.resources.is_some(),
-            build,
-            page,
-        )
-        .await
+            templates => templates,
+        }
     }
 
     pub(crate) async fn native_prompts(&self) -> Result<Vec<Prompt>, ClientError> {
-        let build = |page| ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(page));
-        let page = |result| match result {
-            ServerResult::ListPromptsResult(page) => Some((page.prompts, page.next_cursor)),
+        self.native_list(ItemKind::Prompt, |result| match result {
+            ServerResult::ListPromptsResult(page) => Some(ListPage {
+                items: page.prompts,
+                next: page.next_cursor,
+                meta: page.meta,
+            }),
             _ => None,
-        };
-        self.native_list("prompts", |offers| offers.prompts.is_some(), build, page)
-            .await
+        })
+        .await
     }
 
     pub(crate) async fn native_resource(
@@ -119,30 +138,43 @@ impl ProxyClient {
     /// All pages of a list. What the server does not offer is empty.
     async fn native_list<T>(
         &self,
-        what: &str,
-        is_offered: impl Fn(&ServerCapabilities) -> bool,
-        build: impl Fn(PaginatedRequestParams) -> ClientRequest,
-        page: impl Fn(ServerResult) -> Option<(Vec<T>, Option<String>)>,
+        kind: ItemKind,
+        page: impl Fn(ServerResult) -> Option<ListPage<T>>,
     ) -> Result<Vec<T>, ClientError> {
         let info = self.server_info();
-        if info.is_some_and(|info| !is_offered(&info.capabilities)) {
+        if info.is_some_and(|info| !offers(&info.capabilities, kind)) {
             return Ok(Vec::new());
         }
-        let mut items = Vec::new();
-        let mut seen = HashSet::new();
-        let mut cursor = None;
-        for _ in 0..MAX_PAGES {
-            let params = PaginatedRequestParams::default().with_cursor(cursor);
-            let result = self.request(build(params), &CallOptions::default()).await?;
-            let (more, next) = page(result)
-                .ok_or_else(|| ClientError::decode(what, "the result is not a list of them"))?;
-            items.extend(more);
-            match next {
-                Some(next) if seen.insert(next.clone()) => cursor = Some(next),
-                Some(_) => return Err(ClientError::decode(what, "the list repeats a page")),
-                None => return Ok(items),
+        let what = || format!("the list of {}s", kind.word());
+        let all_pages = async {
+            let mut items = Vec::new();
+            let mut cursors = PageCursors::default();
+            let mut cursor = None;
+            loop {
+                let request = list_request(kind, cursor);
+                let result = self.request(request, &CallOptions::default()).await?;
+                let page = page(result)
+                    .ok_or_else(|| ClientError::decode(what(), "the result is not a list"))?;
+                items.extend(page.items);
+                for skipped in skipped_definitions(page.meta.as_ref()) {
+                    self.warn_of_skipped(CapabilityType::from(kind), skipped);
+                }
+                cursor = cursors
+                    .follow(page.next)
+                    .map_err(|reason| ClientError::decode(what(), reason))?;
+                if cursor.is_none() {
+                    return Ok(items);
+                }
             }
-        }
-        Err(ClientError::decode(what, "the list does not end"))
+        };
+        within(self.options.max_time, Box::pin(all_pages)).await
+    }
+}
+
+fn offers(capabilities: &ServerCapabilities, kind: ItemKind) -> bool {
+    match kind {
+        ItemKind::Tool => capabilities.tools.is_some(),
+        ItemKind::Resource | ItemKind::Template => capabilities.resources.is_some(),
+        ItemKind::Prompt => capabilities.prompts.is_some(),
     }
 }

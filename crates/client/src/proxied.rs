@@ -1,5 +1,7 @@
-//! The typed methods: through the proxy tool if the client is transparent, and the server's own otherwise.
+//! The typed methods: through the proxy tool or the dispatch tool if the client is transparent, and the server's own
+//! otherwise.
 
+mod dispatched;
 mod pages;
 
 use mcp_proxy_tool::{CapabilityType, ProxyAction};
@@ -11,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call_options::CallOptions;
-use crate::client::ProxyClient;
+use crate::client::{ProxyClient, Route};
 use crate::error::ClientError;
 use crate::response_info::ProxyResponseInfo;
 use crate::transform::{
@@ -20,6 +22,20 @@ use crate::transform::{
 };
 
 /// A resource, or a template for the URIs of resources. The proxy tool lists both together.
+///
+/// ```no_run
+/// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+/// use mcp_proxy_client::ListedResource;
+///
+/// for listed in client.list_resources_and_templates().await? {
+///     match listed {
+///         ListedResource::Template(template) => println!("fill in {}", template.uri_template),
+///         listed => println!("read {}", listed.uri()),
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -32,6 +48,15 @@ pub enum ListedResource {
 
 impl ListedResource {
     /// The URI, or the template of URIs.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// for listed in client.list_resources_and_templates().await? {
+    ///     println!("{}", listed.uri());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn uri(&self) -> &str {
         match self {
             ListedResource::Resource(resource) => &resource.uri,
@@ -40,6 +65,15 @@ impl ListedResource {
     }
 
     /// Its name.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// for listed in client.list_resources_and_templates().await? {
+    ///     println!("{}", listed.name());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn name(&self) -> &str {
         match self {
             ListedResource::Resource(resource) => &resource.name,
@@ -60,15 +94,23 @@ impl ProxyClient {
     /// # }
     /// ```
     pub async fn list_tools(&self) -> Result<Vec<Tool>, ClientError> {
-        if self.is_proxied() {
-            return self.all_pages(CapabilityType::Tool).await;
+        match self.route() {
+            Route::ProxyTool => self.all_pages(CapabilityType::Tool).await,
+            Route::DispatchTool => self.dispatch_tools().await,
+            Route::Native => self.native_tools().await,
         }
-        self.native_tools().await
     }
 
     /// All resources, and after them all templates.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// println!("{} of both", client.list_resources_and_templates().await?.len());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn list_resources_and_templates(&self) -> Result<Vec<ListedResource>, ClientError> {
-        if self.is_proxied() {
+        if self.route() == Route::ProxyTool {
             return self.all_pages(CapabilityType::Resource).await;
         }
         let resources = self.native_resources().await?;
@@ -80,8 +122,17 @@ impl ProxyClient {
     }
 
     /// All resources.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// for resource in client.list_resources().await? {
+    ///     println!("{}", resource.uri);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn list_resources(&self) -> Result<Vec<Resource>, ClientError> {
-        if !self.is_proxied() {
+        if self.route() != Route::ProxyTool {
             return self.native_resources().await;
         }
         let all = self.list_resources_and_templates().await?.into_iter();
@@ -94,8 +145,17 @@ impl ProxyClient {
     }
 
     /// All resource templates.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// for template in client.list_resource_templates().await? {
+    ///     println!("{}", template.uri_template);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplate>, ClientError> {
-        if !self.is_proxied() {
+        if self.route() != Route::ProxyTool {
             return self.native_resource_templates().await;
         }
         let all = self.list_resources_and_templates().await?.into_iter();
@@ -108,8 +168,17 @@ impl ProxyClient {
     }
 
     /// All prompts.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// for prompt in client.list_prompts().await? {
+    ///     println!("{}", prompt.name);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn list_prompts(&self) -> Result<Vec<Prompt>, ClientError> {
-        if self.is_proxied() {
+        if self.route() == Route::ProxyTool {
             return self.all_pages(CapabilityType::Prompt).await;
         }
         self.native_prompts().await
@@ -133,8 +202,10 @@ impl ProxyClient {
         arguments: Option<JsonObject>,
         options: CallOptions,
     ) -> Result<CallToolResult, ClientError> {
-        if !self.is_proxied() {
-            return self.call_native_tool(name, arguments, &options).await;
+        match self.route() {
+            Route::ProxyTool => {}
+            Route::DispatchTool => return self.dispatch_call(name, arguments, options).await,
+            Route::Native => return self.call_native_tool(name, arguments, &options).await,
         }
         let result = self
             .proxy(
@@ -153,8 +224,16 @@ impl ProxyClient {
     }
 
     /// Reads a resource.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// let result = client.read_resource("config://settings.json").await?;
+    /// println!("{:?}", result.contents);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn read_resource(&self, uri: &str) -> Result<ReadResourceResult, ClientError> {
-        if !self.is_proxied() {
+        if self.route() != Route::ProxyTool {
             return self.native_resource(uri).await;
         }
         let result = self.proxy_call(CapabilityType::Resource, uri, None).await?;
@@ -162,12 +241,21 @@ impl ProxyClient {
     }
 
     /// Gets a prompt.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// let arguments = serde_json::json!({"topic": "rain"}).as_object().cloned();
+    /// let prompt = client.get_prompt("haiku", arguments).await?;
+    /// println!("{} messages", prompt.messages.len());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn get_prompt(
         &self,
         name: &str,
         arguments: Option<JsonObject>,
     ) -> Result<GetPromptResult, ClientError> {
-        if !self.is_proxied() {
+        if self.route() != Route::ProxyTool {
             return self.native_prompt(name, arguments).await;
         }
         let result = self
@@ -188,8 +276,8 @@ impl ProxyClient {
     /// # }
     /// ```
     pub async fn info(&self, kind: CapabilityType, path: &str) -> Result<Value, ClientError> {
-        if !self.is_proxied() {
-            return self.native_info(kind, path).await;
+        if self.route() != Route::ProxyTool {
+            return self.info_from_list(kind, path).await;
         }
         let result = self
             .proxy(
@@ -207,10 +295,10 @@ impl ProxyClient {
         Ok(extract_embedded_data(resource)?.json)
     }
 
-    async fn native_info(&self, kind: CapabilityType, path: &str) -> Result<Value, ClientError> {
+    async fn info_from_list(&self, kind: CapabilityType, path: &str) -> Result<Value, ClientError> {
         let items: Vec<Value> = match kind {
-            CapabilityType::Tool => to_json(self.native_tools().await?)?,
-            CapabilityType::Prompt => to_json(self.native_prompts().await?)?,
+            CapabilityType::Tool => to_json(self.list_tools().await?)?,
+            CapabilityType::Prompt => to_json(self.list_prompts().await?)?,
             CapabilityType::Resource => to_json(self.list_resources_and_templates().await?)?,
         };
         let is_it = |item: &Value| {
@@ -218,12 +306,13 @@ impl ProxyClient {
                 .iter()
                 .any(|member| item.get(*member).is_some_and(|value| value == path))
         };
-        let found = items.into_iter().find(is_it);
+        let found = items.iter().find(|item| is_it(item)).cloned();
         found.ok_or_else(|| {
+            let names = items.iter().filter_map(|item| item.get("name")?.as_str());
             ClientError::InvalidArguments(mcp_proxy_tool::ProxyToolError::NotFound {
                 kind,
                 path: path.to_owned(),
-                near: Vec::new(),
+                near: mcp_proxy_tool::near_names(path, names),
             })
         })
     }

@@ -25,7 +25,7 @@ use serde_json::Value;
 
 pub use forwarding::ProxyToolHandler;
 #[cfg(feature = "http")]
-pub use http_answers::write_annotations;
+pub use http_answers::{AnnotatedBody, write_annotations};
 
 /// A server with the `proxy` tool.
 ///
@@ -60,6 +60,17 @@ pub(super) enum ToolAnswer {
 
 impl<S: Service<RoleServer>> ProxyTool<S> {
     /// Adds the tool to `server`, under the name `proxy`.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyTool;
+    /// use mcp_proxy_client::rmcp::ServerHandler;
+    ///
+    /// struct MyServer;
+    /// impl ServerHandler for MyServer {}
+    ///
+    /// let server = ProxyTool::new(MyServer);
+    /// assert_eq!(server.tool().name, "proxy");
+    /// ```
     pub fn new(server: S) -> ProxyTool<S> {
         ProxyTool {
             server: Arc::new(server),
@@ -69,12 +80,34 @@ impl<S: Service<RoleServer>> ProxyTool<S> {
     }
 
     /// Gives the tool another name, such as `mcp:proxy`. A tool of the server that has this name is not listed.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyTool;
+    /// use mcp_proxy_client::rmcp::ServerHandler;
+    ///
+    /// struct MyServer;
+    /// impl ServerHandler for MyServer {}
+    ///
+    /// let server = ProxyTool::new(MyServer).name("mcp:proxy");
+    /// assert_eq!(server.tool().name, "mcp:proxy");
+    /// ```
     pub fn name(mut self, name: impl Into<String>) -> ProxyTool<S> {
         self.options.name = name.into();
         self
     }
 
     /// How many items `list` returns when the call does not say, from 1 to 1000.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyTool;
+    /// use mcp_proxy_client::rmcp::ServerHandler;
+    ///
+    /// struct MyServer;
+    /// impl ServerHandler for MyServer {}
+    ///
+    /// let server = ProxyTool::new(MyServer).default_limit(20);
+    /// # let _ = server;
+    /// ```
     pub fn default_limit(mut self, limit: u32) -> ProxyTool<S> {
         self.options.default_limit = limit;
         self
@@ -83,17 +116,50 @@ impl<S: Service<RoleServer>> ProxyTool<S> {
     /// Lists only the `proxy` tool. The server's own tools are found with it, and cost no context until then.
     ///
     /// They can still be called by name.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyTool;
+    /// use mcp_proxy_client::rmcp::ServerHandler;
+    ///
+    /// struct MyServer;
+    /// impl ServerHandler for MyServer {}
+    ///
+    /// let server = ProxyTool::new(MyServer).hide_other_tools();
+    /// # let _ = server;
+    /// ```
     pub fn hide_other_tools(mut self) -> ProxyTool<S> {
         self.is_alone = true;
         self
     }
 
     /// The server that has the tool.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyTool;
+    /// use mcp_proxy_client::rmcp::ServerHandler;
+    ///
+    /// struct MyServer;
+    /// impl ServerHandler for MyServer {}
+    ///
+    /// let server = ProxyTool::new(MyServer);
+    /// let _: &MyServer = server.server();
+    /// ```
     pub fn server(&self) -> &S {
         &self.server
     }
 
     /// The definition of the tool.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyTool;
+    /// use mcp_proxy_client::rmcp::ServerHandler;
+    ///
+    /// struct MyServer;
+    /// impl ServerHandler for MyServer {}
+    ///
+    /// let definition = ProxyTool::new(MyServer).tool();
+    /// assert!(definition.input_schema.contains_key("properties"));
+    /// ```
     pub fn tool(&self) -> Tool {
         // The definition is ours, and always a tool.
         serde_json::from_slice(&definition(&self.options)).unwrap_or_default()

@@ -39,12 +39,9 @@ impl ProxyClient {
         build: impl Fn(Option<InputResponses>, Option<String>) -> ClientRequest,
         options: &CallOptions,
     ) -> Result<ServerResult, ClientError> {
-        let rounds = self.exchange_in_rounds(build, options);
-        let Some(max_time) = options.max_time else {
-            return rounds.await;
-        };
-        let in_time = tokio::time::timeout(max_time, rounds).await;
-        in_time.unwrap_or(Err(ClientError::Timeout { after: max_time }))
+        let options = options.or(&self.options);
+        let rounds = self.exchange_in_rounds(build, &options);
+        within(options.max_time, rounds).await
     }
 
     async fn exchange_in_rounds(
@@ -76,10 +73,11 @@ impl ProxyClient {
         mut request: ClientRequest,
         options: &CallOptions,
     ) -> Result<ServerResult, ClientError> {
+        let options = options.or(&self.options);
         let timeout = options.timeout.unwrap_or(self.inner.settings.timeout);
         let arrived = Arc::new(Notify::new());
         request.extensions_mut().insert(ProgressWatch {
-            handler: options.progress.clone(),
+            handler: options.progress,
             arrived: Arc::downgrade(&arrived),
         });
         if let Some(level) = self.inner.settings.log_level {
@@ -157,6 +155,18 @@ impl ProxyClient {
             .map_err(ServiceError::McpError)?;
         serde_json::to_value(answer).map_err(|error| ClientError::decode("our answer", error))
     }
+}
+
+/// The outcome of `work`, if it takes no longer than `max_time`.
+pub(crate) async fn within<T>(
+    max_time: Option<Duration>,
+    work: impl Future<Output = Result<T, ClientError>>,
+) -> Result<T, ClientError> {
+    let Some(max_time) = max_time else {
+        return work.await;
+    };
+    let in_time = tokio::time::timeout(max_time, work).await;
+    in_time.unwrap_or(Err(ClientError::Timeout { after: max_time }))
 }
 
 /// The end of `timeout`. One that is too long to add up never ends.

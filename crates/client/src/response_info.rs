@@ -1,7 +1,7 @@
 //! What an answer of the proxy tool says about itself.
 
 use mcp_proxy_tool::{CapabilityType, META_KEY, ProxyAction};
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject};
 use serde_json::Value;
 
 /// The facts in the annotations of an answer, or in its `_meta` under `mcp-proxy/proxy`.
@@ -54,6 +54,14 @@ pub struct ProxyResponseInfo {
 
 impl ProxyResponseInfo {
     /// From the members of an `annotations` object, or of the object under `mcp-proxy/proxy`.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyResponseInfo;
+    ///
+    /// let facts = serde_json::json!({"error": "not-found"});
+    /// let info = ProxyResponseInfo::from_annotations(facts.as_object().unwrap());
+    /// assert_eq!(info.error.as_deref(), Some("not-found"));
+    /// ```
     pub fn from_annotations(facts: &JsonObject) -> ProxyResponseInfo {
         let text = |name: &str| facts.get(name)?.as_str().map(str::to_owned);
         let number = |name: &str| facts.get(name)?.as_u64();
@@ -88,6 +96,13 @@ impl ProxyResponseInfo {
     }
 
     /// Of an item of a result, or of anything else in JSON with `annotations` or `_meta`. What `_meta` says wins.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyResponseInfo;
+    ///
+    /// let item = serde_json::json!({"_meta": {"mcp-proxy/proxy": {"totalCount": 3}}});
+    /// assert_eq!(ProxyResponseInfo::from_json(&item).unwrap().total_count, Some(3));
+    /// ```
     pub fn from_json(item: &Value) -> Option<ProxyResponseInfo> {
         let meta = item.get("_meta").and_then(|meta| meta.get(META_KEY));
         let is_ours = |facts: &&Value| facts.get("proxyAction").is_some();
@@ -96,6 +111,13 @@ impl ProxyResponseInfo {
     }
 
     /// Of one item of a result.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyResponseInfo;
+    /// use mcp_proxy_client::rmcp::model::ContentBlock;
+    ///
+    /// assert_eq!(ProxyResponseInfo::of_content(&ContentBlock::text("8")), None);
+    /// ```
     pub fn of_content(item: &ContentBlock) -> Option<ProxyResponseInfo> {
         let meta = match item {
             ContentBlock::Text(text) => &text.meta,
@@ -105,10 +127,17 @@ impl ProxyResponseInfo {
             ContentBlock::ResourceLink(link) => &link.meta,
             _ => return None,
         };
-        facts(meta.as_ref()?)
+        ProxyResponseInfo::of_meta(meta.as_ref())
     }
 
     /// Of a result: what it says as a whole, as errors do, or what its first item says.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ProxyResponseInfo;
+    /// use mcp_proxy_client::rmcp::model::CallToolResult;
+    ///
+    /// assert_eq!(ProxyResponseInfo::of_result(&CallToolResult::success(Vec::new())), None);
+    /// ```
     pub fn of_result(result: &CallToolResult) -> Option<ProxyResponseInfo> {
         ProxyResponseInfo::of_whole(result)
             .or_else(|| ProxyResponseInfo::of_content(result.content.first()?))
@@ -116,11 +145,12 @@ impl ProxyResponseInfo {
 
     /// What a result says as a whole. Only an error of the proxy tool itself says anything.
     pub(crate) fn of_whole(result: &CallToolResult) -> Option<ProxyResponseInfo> {
-        facts(result.meta.as_ref()?)
+        ProxyResponseInfo::of_meta(result.meta.as_ref())
     }
-}
 
-fn facts(meta: &rmcp::model::MetaObject) -> Option<ProxyResponseInfo> {
-    let facts = meta.get(META_KEY)?.as_object()?;
-    Some(ProxyResponseInfo::from_annotations(facts))
+    /// What the `_meta` of something says.
+    pub(crate) fn of_meta(meta: Option<&MetaObject>) -> Option<ProxyResponseInfo> {
+        let facts = meta?.get(META_KEY)?.as_object()?;
+        Some(ProxyResponseInfo::from_annotations(facts))
+    }
 }

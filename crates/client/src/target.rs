@@ -38,6 +38,13 @@ pub enum ClientTarget {
 }
 
 /// Where the error output of a server that is started goes.
+///
+/// ```
+/// use mcp_proxy_client::{ClientTarget, ServerStderr};
+///
+/// let quiet = ClientTarget::from("my-server --verbose").stderr(ServerStderr::Discard);
+/// # let _ = quiet;
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServerStderr {
@@ -50,6 +57,12 @@ pub enum ServerStderr {
 
 impl ClientTarget {
     /// A server at a URL.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ClientTarget;
+    ///
+    /// assert_eq!(ClientTarget::url("http://localhost:3000/mcp").to_string(), "http://localhost:3000/mcp");
+    /// ```
     pub fn url(url: impl Into<String>) -> ClientTarget {
         ClientTarget::Url(url.into())
     }
@@ -76,6 +89,13 @@ impl ClientTarget {
     }
 
     /// Adds a variable to the environment of a command. A URL has none.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ClientTarget;
+    ///
+    /// let target = ClientTarget::from("my-server").env("TOKEN", "secret");
+    /// assert!(!format!("{target:?}").contains("secret"));
+    /// ```
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> ClientTarget {
         if let ClientTarget::Command { env, .. } = &mut self {
             env.push((name.into(), value.into()));
@@ -84,6 +104,13 @@ impl ClientTarget {
     }
 
     /// Starts a command in this folder.
+    ///
+    /// ```
+    /// use mcp_proxy_client::ClientTarget;
+    ///
+    /// let target = ClientTarget::from("./server.py").current_dir("/srv/mcp");
+    /// # let _ = target;
+    /// ```
     pub fn current_dir(mut self, folder: impl Into<PathBuf>) -> ClientTarget {
         if let ClientTarget::Command { current_dir, .. } = &mut self {
             *current_dir = Some(folder.into());
@@ -92,6 +119,13 @@ impl ClientTarget {
     }
 
     /// Says where the error output of a command goes.
+    ///
+    /// ```
+    /// use mcp_proxy_client::{ClientTarget, ServerStderr};
+    ///
+    /// let target = ClientTarget::from("my-server").stderr(ServerStderr::Discard);
+    /// # let _ = target;
+    /// ```
     pub fn stderr(mut self, to: ServerStderr) -> ClientTarget {
         if let ClientTarget::Command { stderr, .. } = &mut self {
             *stderr = to;

@@ -1,8 +1,7 @@
 //! From the results of the proxy tool to those of the methods that it stands for.
 
-use mcp_proxy_tool::META_KEY;
 use rmcp::model::{
-    Annotations, CallToolResult, ContentBlock, EmbeddedResource, GetPromptResult, MetaObject,
+    Annotations, CallToolResult, ContentBlock, EmbeddedResource, GetPromptResult,
     ReadResourceResult, ResourceContents,
 };
 use serde::de::DeserializeOwned;
@@ -10,8 +9,24 @@ use serde_json::Value;
 
 use crate::error::ClientError;
 use crate::response_info::ProxyResponseInfo;
+use crate::transport::repair_prompt_result;
 
 /// The data in an embedded resource of the proxy tool.
+///
+/// ```no_run
+/// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+/// use mcp_proxy_client::{CallOptions, CapabilityType, ProxyAction, extract_embedded_data};
+///
+/// let result = client
+///     .proxy(CapabilityType::Tool, ProxyAction::List, None, None, CallOptions::new())
+///     .await?;
+/// if let Some(resource) = result.content.first().and_then(|item| item.as_resource()) {
+///     let data = extract_embedded_data(resource)?;
+///     println!("{:?}, an array: {}", data.data_type, data.many);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct EmbeddedData {
@@ -47,7 +62,7 @@ pub fn extract_embedded_data(resource: &EmbeddedResource) -> Result<EmbeddedData
     };
     let json: Value =
         serde_json::from_str(text).map_err(|error| ClientError::decode(uri.as_str(), error))?;
-    let info = info_of(resource.meta.as_ref()).unwrap_or_default();
+    let info = ProxyResponseInfo::of_meta(resource.meta.as_ref()).unwrap_or_default();
     Ok(EmbeddedData {
         data_type: info.data_type,
         many: info.many.unwrap_or(json.is_array()),
@@ -83,15 +98,42 @@ pub fn decode_embedded_resource<T: DeserializeOwned>(
 }
 
 /// The prompt in the result of `call` with the type `prompt`.
+///
+/// ```no_run
+/// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+/// use mcp_proxy_client::{CallOptions, CapabilityType, ProxyAction, tool_result_as_prompt_result};
+///
+/// let result = client
+///     .proxy(CapabilityType::Prompt, ProxyAction::Call, Some("haiku"), None, CallOptions::new())
+///     .await?;
+/// println!("{} messages", tool_result_as_prompt_result(&result)?.messages.len());
+/// # Ok(())
+/// # }
+/// ```
 pub fn tool_result_as_prompt_result(
     result: &CallToolResult,
 ) -> Result<GetPromptResult, ClientError> {
-    decode_embedded_resource(single_resource(result, "the prompt")?)
+    let resource = single_resource(result, "the prompt")?;
+    let mut json = as_on_the_wire(extract_embedded_data(resource)?.json);
+    repair_prompt_result(&mut json);
+    serde_json::from_value(json).map_err(|error| ClientError::decode("the prompt", error))
 }
 
 /// The contents in the result of `call` with the type `resource`.
 ///
 /// JSON text that had another MIME type gets it back. Its white space is that of the proxy tool.
+///
+/// ```no_run
+/// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+/// use mcp_proxy_client::{CallOptions, CapabilityType, ProxyAction, tool_result_as_resource_result};
+///
+/// let result = client
+///     .proxy(CapabilityType::Resource, ProxyAction::Call, Some("config://settings"), None, CallOptions::new())
+///     .await?;
+/// println!("{} parts", tool_result_as_resource_result(&result)?.contents.len());
+/// # Ok(())
+/// # }
+/// ```
 pub fn tool_result_as_resource_result(
     result: &CallToolResult,
 ) -> Result<ReadResourceResult, ClientError> {
@@ -137,16 +179,12 @@ fn restore_mime_type(mut contents: ResourceContents) -> ResourceContents {
     if let ResourceContents::TextResourceContents {
         mime_type, meta, ..
     } = &mut contents
-        && let Some(original) = info_of(meta.as_ref()).and_then(|info| info.content_type)
+        && let Some(info) = ProxyResponseInfo::of_meta(meta.as_ref())
+        && let Some(original) = info.content_type
     {
         *mime_type = Some(original);
     }
     contents
-}
-
-fn info_of(meta: Option<&MetaObject>) -> Option<ProxyResponseInfo> {
-    let facts = meta?.get(META_KEY)?.as_object()?;
-    Some(ProxyResponseInfo::from_annotations(facts))
 }
 
 /// Magg writes `_meta` by its name in Python.

@@ -1,5 +1,6 @@
 //! How messages travel: the standard streams of a server, HTTP, and what every transport is wrapped in.
 
+mod answers;
 mod child;
 #[cfg(feature = "http")]
 mod http;
@@ -7,10 +8,15 @@ mod kept_facts;
 mod lines;
 mod observed;
 
+pub(crate) use answers::{
+    SkippedDefinition, WrittenError, decode_item, repair_prompt_result, repair_tool_result,
+    skipped_definitions, written_error,
+};
 pub(crate) use child::ChildTransport;
 #[cfg(feature = "http")]
-pub(crate) use http::http_transport;
+pub(crate) use http::{HttpError, http_cause, http_transport, refused_status};
 pub(crate) use kept_facts::keep_facts_in_result;
+pub(crate) use lines::LineTransport;
 pub(crate) use observed::{NotificationHandler, ObservedTransport, ProgressWatch};
 
 /// The largest message that is accepted.

@@ -104,8 +104,8 @@ impl Conversation {
             mut ended,
             shown,
         } = server;
-        let stream = tokio::io::split(stream);
-        let connecting = async { Ok(builder.connect_transport(stream).await) };
+        let (reader, writer) = tokio::io::split(stream);
+        let connecting = async { Ok(builder.connect_stream(reader, writer).await) };
         let error = match cancel.or_cancelled(connecting).await {
             Ok(Ok(client)) => {
                 return Ok(Conversation {
@@ -129,8 +129,8 @@ impl Conversation {
             None => CommandFailure::Cancelled,
             // The way to the server knows best what is wrong with it.
             Some(error) => match tokio::time::timeout(REASON_DEADLINE, &mut ended).await {
-                Ok(known) => return Err(unreachable(known.unwrap_or_else(|| reason_of(error)))),
-                Err(_) => unreachable(reason_of(error)),
+                Ok(known) => return Err(unreachable(known.unwrap_or_else(|| reason(&error)))),
+                Err(_) => unreachable(reason(&error)),
             },
         };
         drop(stop);
@@ -235,10 +235,12 @@ fn log_line(message: &Value) -> String {
     sanitize(&line)
 }
 
-fn reason_of(error: ClientError) -> String {
-    match error {
-        ClientError::Connect { reason, .. } => reason,
-        error => with_causes(&error),
+/// Why there is no conversation, without the words that the caller has said already.
+fn reason(error: &ClientError) -> String {
+    let text = error.with_causes();
+    match text.strip_prefix(&format!("{error}: ")) {
+        Some(causes) => causes.to_owned(),
+        None => text,
     }
 }
 

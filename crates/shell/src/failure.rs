@@ -46,31 +46,15 @@ impl CommandFailure {
 
 impl From<ClientError> for CommandFailure {
     fn from(error: ClientError) -> CommandFailure {
-        let text = with_causes(&error);
+        let text = error.with_causes();
         match error {
-            ClientError::Connect { .. } | ClientError::Closed { .. } => {
-                CommandFailure::Unreachable(text)
-            }
+            ClientError::Connect { .. } | ClientError::Closed => CommandFailure::Unreachable(text),
             ClientError::InvalidArguments(_)
             | ClientError::NoProxyTool { .. }
             | ClientError::NoDispatchTool => CommandFailure::Mistake(text),
             _ => CommandFailure::Server(text),
         }
     }
-}
-
-/// An error and its causes, each said once: many errors repeat what caused them.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        if !text.contains(&next) {
-            text.push_str(&format!(": {next}"));
-        }
-        cause = error.source();
-    }
-    text
 }
 
 /// A reason without what was said already: that there is no connection, and to which server.
@@ -92,29 +76,6 @@ pub(crate) fn without_repetition<'a>(reason: &'a str, server: &str) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[derive(Debug)]
-    struct Layer(&'static str, Option<Box<Layer>>);
-
-    impl std::fmt::Display for Layer {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str(self.0)
-        }
-    }
-
-    impl std::error::Error for Layer {
-        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-            self.1.as_deref().map(|layer| layer as _)
-        }
-    }
-
-    #[test]
-    fn a_cause_is_said_once() {
-        let bottom = Layer("refused", None);
-        let middle = Layer("cannot dial: refused", Some(Box::new(bottom)));
-        let top = Layer("no answer", Some(Box::new(middle)));
-        assert_eq!(with_causes(&top), "no answer: cannot dial: refused");
-    }
 
     #[test]
     fn the_server_is_named_once() {

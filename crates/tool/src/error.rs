@@ -11,6 +11,12 @@ use super::{CapabilityType, ProxyAction, ProxyParameter};
 use crate::wording::{enumerate, shorten};
 
 /// Why an operation has no result.
+///
+/// ```
+/// use mcp_proxy_tool::ProxyToolError;
+///
+/// assert_eq!(ProxyToolError::ArgumentsNotAnObject.code(), "invalid-arguments");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProxyToolError {

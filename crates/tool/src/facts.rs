@@ -9,7 +9,7 @@ use bytes::Bytes;
 use mcp_proxy_wire::{Message, Span, json_string, string_content};
 
 use super::{CapabilityType, ProxyAction};
-use crate::json;
+use crate::json::{self, Edits};
 use crate::json_text::push_string;
 
 /// The member of `_meta` with the facts about an answer.
@@ -18,10 +18,6 @@ pub const META_KEY: &str = "mcp-proxy/proxy";
 /// JSON members in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts(Vec<(&'static str, String)>);
-
-/// Changes to one JSON text.
-#[derive(Default)]
-pub(super) struct Edits(Vec<(Span, Vec<u8>)>);
 
 /// A tool result with one embedded resource: `json` as the text of `proxy:<path>`.
 pub(super) fn embedded_resource(path: &str, json: &[u8], facts: &Facts, meta: &Facts) -> Bytes {
@@ -101,15 +97,8 @@ impl Facts {
     }
 }
 
+/// How facts get into a JSON text.
 impl Edits {
-    pub(super) fn replace(&mut self, span: Span, new: impl Into<Vec<u8>>) {
-        self.0.push((span, new.into()));
-    }
-
-    pub(super) fn insert(&mut self, at: usize, new: impl Into<Vec<u8>>) {
-        self.replace(Span::new(at, at), new);
-    }
-
     /// Puts `facts` into the annotations and the `_meta` of the object at `item`.
     pub(super) fn annotate(&mut self, value: &Message, item: Span, facts: &Facts) {
         let mut missing = String::new();
@@ -172,19 +161,5 @@ impl Edits {
             .is_empty();
         let comma = if is_empty { "" } else { "," };
         self.insert(object.end - 1, format!("{comma}{members}"));
-    }
-
-    /// The text with all changes made.
-    pub(super) fn apply(mut self, value: &Message) -> Bytes {
-        self.0.sort_by_key(|(span, _)| (span.start, span.end));
-        let edits: Vec<(Span, &[u8])> = self
-            .0
-            .iter()
-            .map(|(span, new)| (*span, new.as_slice()))
-            .collect();
-        // All spans come from look-ups in this very value, and none is inside another.
-        value
-            .splice_raw(&edits)
-            .unwrap_or_else(|_| value.raw().clone())
     }
 }

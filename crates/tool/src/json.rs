@@ -18,6 +18,11 @@ impl Edits {
         self.0.push((span, new.into()));
     }
 
+    /// Puts `new` in front of what is at `at`.
+    pub fn insert(&mut self, at: usize, new: impl Into<Vec<u8>>) {
+        self.replace(Span::new(at, at), new);
+    }
+
     /// Takes these spans out.
     pub fn remove(&mut self, spans: impl IntoIterator<Item = Span>) {
         self.0
@@ -76,23 +81,13 @@ pub fn parse(text: impl Into<Bytes>) -> Option<Message> {
     value.is_json().then_some(value)
 }
 
-/// A JSON text without the white space between its parts.
-pub fn compact(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let (mut in_string, mut escaped) = (false, false);
-    for &byte in text {
-        if in_string {
-            in_string = escaped || byte != b'"';
-            escaped = !escaped && byte == b'\\';
-        } else {
-            in_string = byte == b'"';
-            if is_blank(byte) {
-                continue;
-            }
-        }
-        out.push(byte);
+/// The id of an answer that may be broken further on, as it stands there. Nothing if the message is a request.
+pub fn readable_id(message: &[u8]) -> Option<Vec<u8>> {
+    let message = Message::parse(message.to_vec());
+    match message.method() {
+        None => message.id_token().map(<[u8]>::to_vec),
+        Some(_) => None,
     }
-    out
 }
 
 /// Where the outermost object stands, without the white space around it. Nothing if the value is not an object.

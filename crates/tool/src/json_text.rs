@@ -14,6 +14,13 @@ pub fn root(value: &Message) -> Span {
     Span::new(start, start + raw.trim_ascii().len())
 }
 
+/// `json` without white space between its tokens.
+pub fn compact(json: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_compact(&mut out, json);
+    out
+}
+
 /// Appends `json` without white space between its tokens.
 pub fn push_compact(out: &mut Vec<u8>, json: &[u8]) {
     out.reserve(json.len());
@@ -101,12 +108,6 @@ fn needs_escape(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn compact(json: &str) -> String {
-        let mut out = Vec::new();
-        push_compact(&mut out, json.as_bytes());
-        String::from_utf8(out).unwrap()
-    }
-
     fn without_nulls(json: &'static str) -> String {
         let mut out = Vec::new();
         push_compact_without_nulls(&mut out, &json.into());
@@ -117,9 +118,9 @@ mod tests {
     fn only_space_between_tokens_is_dropped() {
         assert_eq!(
             compact(
-                " { \"a \\\" \\\\\" : [ 1.50 ,\n12345678901234567890123 ] , \"\\u00e9\":\" \" } "
+                b" { \"a \\\" \\\\\" : [ 1.50 ,\n12345678901234567890123 ] , \"\\u00e9\":\" \" } "
             ),
-            r#"{"a \" \\":[1.50,12345678901234567890123],"\u00e9":" "}"#
+            br#"{"a \" \\":[1.50,12345678901234567890123],"\u00e9":" "}"#
         );
     }
 

@@ -57,6 +57,12 @@ pub struct ProxyToolOptions {
 }
 
 /// The values of `action`.
+///
+/// ```
+/// use mcp_proxy_tool::ProxyAction;
+///
+/// assert_eq!(ProxyAction::ALL.map(ProxyAction::as_str), ["list", "info", "call", "batch"]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProxyAction {
     /// Show what there is.
@@ -70,6 +76,12 @@ pub enum ProxyAction {
 }
 
 /// The values of `type`. Resource templates are listed and described as resources.
+///
+/// ```
+/// use mcp_proxy_tool::CapabilityType;
+///
+/// assert_eq!(CapabilityType::ALL.map(CapabilityType::as_str), ["tool", "resource", "prompt"]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CapabilityType {
     /// Tools.

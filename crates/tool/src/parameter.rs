@@ -5,6 +5,13 @@ use std::fmt;
 use super::ProxyAction;
 
 /// A parameter of the tool.
+///
+/// ```
+/// use mcp_proxy_tool::{ProxyAction, ProxyParameter};
+///
+/// assert_eq!(ProxyParameter::Path.as_str(), "path");
+/// assert_eq!(ProxyParameter::Path.actions(), [ProxyAction::Info, ProxyAction::Call]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProxyParameter {
     /// `action`

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use mcp_proxy_wire::{Message, Span, string_content};
 
 use super::CapabilityType;
-use super::facts::{Edits, Facts, META_KEY, embedded_resource};
-use crate::json;
+use super::facts::{Facts, META_KEY, embedded_resource};
+use crate::json::{self, Edits};
 use crate::json_text::{push_compact, push_compact_without_nulls, push_string, root};
 use crate::tool_values::{finished, is_object};
 

@@ -12,6 +12,7 @@ use crate::client::ProxyClient;
 use crate::discovery::takes_parameter;
 use crate::error::ClientError;
 use crate::operation::operation_arguments;
+use crate::requests::within;
 use crate::response_info::ProxyResponseInfo;
 use crate::transform::{decode_embedded_resource, single_resource};
 
@@ -40,31 +41,34 @@ impl ProxyClient {
         // Servers of the older specification may refuse parameters that they do not know.
         let takes_limit = takes_parameter(tool, "limit");
         let takes_offset = takes_parameter(tool, "offset");
-        let mut pages = Pages::default();
-        loop {
-            let mut arguments = operation_arguments(kind, ProxyAction::List, None, None);
-            if takes_limit {
-                arguments.insert("limit".to_owned(), PAGE.into());
+        let all_pages = async {
+            let mut pages = Pages::default();
+            loop {
+                let mut arguments = operation_arguments(kind, ProxyAction::List, None, None);
+                if takes_limit {
+                    arguments.insert("limit".to_owned(), PAGE.into());
+                }
+                if takes_offset {
+                    arguments.insert("offset".to_owned(), pages.offset.into());
+                }
+                let result = self.proxy_with(arguments, CallOptions::default()).await?;
+                let info = ProxyResponseInfo::of_result(&result).unwrap_or_default();
+                info.unavailable
+                    .iter()
+                    .for_each(|server| self.warn_of_unavailable(server));
+                if !pages.add(page_items(result)?, &info) || !takes_offset {
+                    return Ok(pages.items);
+                }
+                if pages.items.len() > MAX_ITEMS {
+                    return Err(ClientError::decode(
+                        format!("the list of {kind}s"),
+                        "it does not end",
+                    ));
+                }
             }
-            if takes_offset {
-                arguments.insert("offset".to_owned(), pages.offset.into());
-            }
-            let result = self.proxy_with(arguments, CallOptions::default()).await?;
-            let info = ProxyResponseInfo::of_result(&result).unwrap_or_default();
-            if !pages.add(page_items(result)?, &info) || !takes_offset {
-                break;
-            }
-            if pages.items.len() > MAX_ITEMS {
-                return Err(ClientError::decode(
-                    format!("the list of {kind}s"),
-                    "it does not end",
-                ));
-            }
-        }
-        let items = pages.items.into_iter().map(serde_json::from_value);
-        items
-            .collect::<Result<_, _>>()
-            .map_err(|error| ClientError::decode(format!("the list of {kind}s"), error))
+        };
+        let items = within(self.options.max_time, Box::pin(all_pages)).await?;
+        Ok(self.decode_definitions(kind, &items))
     }
 }
 

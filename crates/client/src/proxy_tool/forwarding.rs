@@ -32,6 +32,17 @@ pub struct ProxyToolHandler<S>(ProxyTool<S>);
 
 impl<S: ServerHandler> ProxyTool<S> {
     /// For places that want a `ServerHandler`, such as rmcp's HTTP service.
+    ///
+    /// ```
+    /// use mcp_proxy_client::{ProxyTool, ProxyToolHandler};
+    /// use mcp_proxy_client::rmcp::ServerHandler;
+    ///
+    /// struct MyServer;
+    /// impl ServerHandler for MyServer {}
+    ///
+    /// let handler: ProxyToolHandler<MyServer> = ProxyTool::new(MyServer).into_handler();
+    /// # let _ = handler;
+    /// ```
     pub fn into_handler(self) -> ProxyToolHandler<S> {
         ProxyToolHandler(self)
     }

@@ -1,9 +1,11 @@
 //! Answers of rmcp's HTTP service with the annotations that its types have no room for.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderValue, Response};
-use http_body_util::{BodyExt, combinators::MapFrame};
 use hyper::body::{Body, Frame};
 use mcp_proxy_tool::META_KEY;
 use memchr::memmem;
@@ -12,8 +14,20 @@ use serde_json::{Map, Value};
 /// Facts that are only in `_meta`, in the hub's answers too.
 const ONLY_IN_META: [&str; 2] = ["nextOffset", "unavailable"];
 
-/// How each frame of a body is changed.
-type Rewriting = fn(Frame<Bytes>) -> Frame<Bytes>;
+/// A body that [`write_annotations`] made of another.
+///
+/// ```
+/// use bytes::Bytes;
+/// use http_body_util::Full;
+/// use mcp_proxy_client::{AnnotatedBody, write_annotations};
+///
+/// let answer: http::Response<AnnotatedBody<Full<Bytes>>> = write_annotations(http::Response::default());
+/// assert!(answer.status().is_success());
+/// ```
+#[derive(Debug)]
+pub struct AnnotatedBody<B> {
+    inner: Pin<Box<B>>,
+}
 
 /// Puts the facts of the `proxy` tool into the annotations of an answer of rmcp's HTTP service.
 ///
@@ -27,18 +41,36 @@ type Rewriting = fn(Frame<Bytes>) -> Frame<Bytes>;
 /// let answer = http::Response::new(Full::new(bytes::Bytes::from_static(b"{}")));
 /// let _answer = write_annotations(answer);
 /// ```
-pub fn write_annotations<B>(response: Response<B>) -> Response<MapFrame<B, Rewriting>>
+pub fn write_annotations<B>(response: Response<B>) -> Response<AnnotatedBody<B>>
 where
     B: Body<Data = Bytes>,
 {
-    let rewriting: Rewriting = |frame| frame.map_data(rewrite);
-    let mut response = response.map(|body| body.map_frame(rewriting));
+    let mut response = response.map(|body| AnnotatedBody {
+        inner: Box::pin(body),
+    });
     let headers = response.headers_mut();
     // An answer may become longer.
     if headers.get(CONTENT_LENGTH) != Some(&HeaderValue::from_static("0")) {
         headers.remove(CONTENT_LENGTH);
     }
     response
+}
+
+impl<B: Body<Data = Bytes>> Body for AnnotatedBody<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let frame = self.inner.as_mut().poll_frame(context);
+        frame.map_ok(|frame| frame.map_data(rewrite))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
 }
 
 /// One frame: a JSON body, or an event. rmcp writes each in one piece.

@@ -1,12 +1,7 @@
 //! What the server itself offers: all pages of its own lists.
 
-use std::collections::HashSet;
-
 use mcp_proxy_tool::{CapabilityType, ItemKind};
-use rmcp::model::{
-    ClientRequest, ErrorCode, ErrorData, ListPromptsRequest, ListResourceTemplatesRequest,
-    ListResourcesRequest, ListToolsRequest, PaginatedRequestParams, ServerResult,
-};
+use rmcp::model::{ErrorCode, ErrorData, ServerResult};
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, Service};
 use serde::Serialize;
@@ -14,9 +9,7 @@ use serde_json::Value;
 
 use super::ProxyTool;
 use super::served_item::ServedItem;
-
-/// The most pages of one list.
-const MAX_PAGES: usize = 10_000;
+use crate::list_pages::{PageCursors, list_request};
 
 /// The definitions on one page, and where the next one begins.
 type Page = (Vec<Value>, Option<String>);
@@ -51,33 +44,19 @@ impl<S: Service<RoleServer>> ProxyTool<S> {
         context: &RequestContext<RoleServer>,
     ) -> Result<Vec<ServedItem>, ErrorData> {
         let mut items = Vec::new();
-        let mut seen = HashSet::new();
+        let mut cursors = PageCursors::default();
         let mut cursor = None;
-        for _ in 0..MAX_PAGES {
+        loop {
             let request = list_request(kind, cursor);
             let result = self.server.handle_request(request, context.clone()).await?;
             let (page, next) = list_page(result)?;
             items.extend(page.into_iter().map(|item| ServedItem::new(kind, item)));
-            match next {
-                Some(next) if seen.insert(next.clone()) => cursor = Some(next),
-                _ => return Ok(items),
+            // What there is of a list that does not end is better than nothing.
+            cursor = cursors.follow(next).unwrap_or(None);
+            if cursor.is_none() {
+                return Ok(items);
             }
         }
-        Ok(items)
-    }
-}
-
-fn list_request(kind: ItemKind, cursor: Option<String>) -> ClientRequest {
-    let page = PaginatedRequestParams::default().with_cursor(cursor);
-    match kind {
-        ItemKind::Tool => ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page)),
-        ItemKind::Resource => {
-            ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(page))
-        }
-        ItemKind::Template => ClientRequest::ListResourceTemplatesRequest(
-            ListResourceTemplatesRequest::with_param(page),
-        ),
-        ItemKind::Prompt => ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(page)),
     }
 }
 

@@ -3,8 +3,8 @@
 //! rmcp decides what is sent and when: sessions, streams, retries, the `DELETE` at the end. Here is the part below it,
 //! one request and its answer.
 
-mod answers;
 mod events;
+mod responses;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,6 +32,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 
 use super::MAX_MESSAGE;
+use crate::connect_error::ConnectError;
 use crate::target::without_secrets;
 
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
@@ -58,6 +59,52 @@ pub(crate) enum HttpError {
     Body(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("the server redirects to {0}, which is another origin or too far")]
     Redirect(String),
+    #[error("the server answered with HTTP {}", .0.as_u16())]
+    Status(StatusCode),
+    #[error("the answer is a web page (HTML) and not MCP")]
+    WebPage,
+    #[error("the answer has the type {}", .0.as_deref().unwrap_or("of nothing"))]
+    ContentType(Option<String>),
+}
+
+impl From<HttpError> for ConnectError {
+    fn from(error: HttpError) -> ConnectError {
+        match error {
+            HttpError::Status(status) => ConnectError::Http {
+                status: status.as_u16(),
+            },
+            HttpError::WebPage => ConnectError::WebPage,
+            HttpError::ContentType(content_type) => ConnectError::NotMcp { content_type },
+            error => ConnectError::Unreachable(error.into()),
+        }
+    }
+}
+
+/// The error without what rmcp wraps around it, which ends the chain of causes. `None` if the conversation has ended.
+pub(crate) fn http_cause(
+    error: Box<dyn std::error::Error + Send + Sync>,
+) -> Option<Box<dyn std::error::Error + Send + Sync>> {
+    match error.downcast::<StreamableHttpError<HttpError>>() {
+        Ok(error) => match *error {
+            StreamableHttpError::Client(error) => Some(error.into()),
+            StreamableHttpError::TransportChannelClosed => None,
+            error => Some(match refused_status(&error) {
+                Some(status) => HttpError::Status(status).into(),
+                None => error.into(),
+            }),
+        },
+        Err(error) => Some(error),
+    }
+}
+
+/// The status that rmcp has a name for.
+pub(crate) fn refused_status(error: &StreamableHttpError<HttpError>) -> Option<StatusCode> {
+    match error {
+        StreamableHttpError::AuthRequired(_) => Some(StatusCode::UNAUTHORIZED),
+        StreamableHttpError::InsufficientScope(_) => Some(StatusCode::FORBIDDEN),
+        StreamableHttpError::HttpStatus(error) => StatusCode::from_u16(error.status).ok(),
+        _ => None,
+    }
 }
 
 /// One pool of connections.
@@ -161,7 +208,7 @@ impl StreamableHttpClient for HyperClient {
             .send(Method::POST, &uri, headers, body)
             .await
             .map_err(StreamableHttpError::Client)?;
-        answers::to_post(&message, has_session, response, max_event).await
+        responses::to_post(&message, has_session, response, max_event).await
     }
 
     async fn delete_session(
@@ -180,9 +227,7 @@ impl StreamableHttpClient for HyperClient {
             // The server ends its sessions by itself.
             StatusCode::METHOD_NOT_ALLOWED => Ok(()),
             status if status.is_success() => Ok(()),
-            status => Err(StreamableHttpError::UnexpectedServerResponse(
-                format!("HTTP {status} to the end of the session").into(),
-            )),
+            status => Err(StreamableHttpError::Client(HttpError::Status(status))),
         }
     }
 
@@ -223,7 +268,7 @@ impl StreamableHttpClient for HyperClient {
             .send(Method::GET, &uri, headers, Bytes::new())
             .await
             .map_err(StreamableHttpError::Client)?;
-        answers::to_get(response, max_event)
+        responses::to_get(response, max_event)
     }
 }
 

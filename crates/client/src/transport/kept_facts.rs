@@ -4,34 +4,13 @@
 //! answers. `_meta` it keeps. So annotations of the proxy tool are copied to `_meta` before rmcp parses a message,
 //! unless the server has written them there itself.
 
-use std::borrow::Cow;
-
 use mcp_proxy_tool::META_KEY;
-use memchr::memmem;
 use serde_json::{Map, Value};
 
 /// The annotations that rmcp's type has.
 const KNOWN_ANNOTATIONS: [&str; 3] = ["audience", "priority", "lastModified"];
 
-/// A message of the server, with the facts of its result where rmcp keeps them. One without such facts stays as it is.
-pub(crate) fn keep_facts(message: &[u8]) -> Cow<'_, [u8]> {
-    if memmem::find(message, b"\"proxyAction\"").is_none() {
-        return Cow::Borrowed(message);
-    }
-    let Ok(mut value) = serde_json::from_slice::<Value>(message) else {
-        return Cow::Borrowed(message);
-    };
-    match value.get_mut("result") {
-        Some(result) => keep_facts_in_result(result),
-        None => return Cow::Borrowed(message),
-    }
-    match serde_json::to_vec(&value) {
-        Ok(message) => Cow::Owned(message),
-        Err(_) => Cow::Borrowed(message),
-    }
-}
-
-/// The same for the result of a tool call alone.
+/// Copies the facts of a tool's result to where rmcp keeps them.
 pub(crate) fn keep_facts_in_result(result: &mut Value) {
     let Some(Value::Array(items)) = result.get_mut("content") else {
         return;
@@ -80,18 +59,17 @@ mod tests {
 
     use super::*;
 
-    fn kept(message: Value) -> Value {
-        let bytes = serde_json::to_vec(&message).unwrap();
-        serde_json::from_slice(&keep_facts(&bytes)).unwrap()
+    fn kept(item: Value) -> Value {
+        let mut result = json!({"content": [item]});
+        keep_facts_in_result(&mut result);
+        result["content"][0].clone()
     }
 
     #[test]
     fn annotations_of_the_tool_are_copied_to_meta() {
-        let item = json!({"type": "resource",
+        let item = kept(json!({"type": "resource",
             "resource": {"uri": "x:y", "mimeType": "application/json", "text": "{}", "contentType": "text/plain"},
-            "annotations": {"priority": 0.5, "proxyAction": "call", "proxyType": "resource", "proxyPath": "x:y"}});
-        let message = kept(json!({"jsonrpc": "2.0", "id": 1, "result": {"content": [item]}}));
-        let item = &message["result"]["content"][0];
+            "annotations": {"priority": 0.5, "proxyAction": "call", "proxyType": "resource", "proxyPath": "x:y"}}));
         assert_eq!(
             item["_meta"][META_KEY],
             json!({"proxyAction": "call", "proxyType": "resource", "proxyPath": "x:y"})
@@ -107,18 +85,6 @@ mod tests {
     fn what_the_server_wrote_in_meta_stays() {
         let item = json!({"type": "text", "text": "", "annotations": {"proxyAction": "call"},
             "_meta": {META_KEY: {"proxyAction": "list", "nextOffset": 5}, "other": 1}});
-        let message = json!({"jsonrpc": "2.0", "id": 1, "result": {"content": [item]}});
-        assert_eq!(kept(message.clone()), message);
-    }
-
-    #[test]
-    fn other_messages_keep_their_bytes() {
-        for message in [
-            "{\"id\": 1,  \"result\":{}}",
-            "not \"proxyAction\" JSON",
-            "[\"proxyAction\"]",
-        ] {
-            assert_eq!(keep_facts(message.as_bytes()), message.as_bytes());
-        }
+        assert_eq!(kept(item.clone()), item);
     }
 }

@@ -9,7 +9,7 @@ use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 
-use super::kept_facts::keep_facts;
+use super::answers::read_answer;
 use super::{MAX_MESSAGE, WRITE_DEADLINE};
 
 /// A conversation in lines.
@@ -99,9 +99,12 @@ where
     // The service drops this future and calls again, so nothing that was read may be kept in it.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            // What is not a message, such as a line that a library printed, is skipped.
             let line = self.next_line().await?;
-            if let Ok(message) = serde_json::from_slice(&keep_facts(&line)) {
+            if let Some(answer) = read_answer(&line) {
+                return Some(answer.message);
+            }
+            // What is not a message, such as a line that a library printed, is skipped.
+            if let Ok(message) = serde_json::from_slice(&line) {
                 return Some(message);
             }
         }

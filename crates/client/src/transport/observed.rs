@@ -4,6 +4,7 @@
 //! registration of its listener. Here messages are seen in order, and a request brings its listener along.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rmcp::RoleClient;
@@ -32,6 +33,8 @@ pub(crate) struct ProgressWatch {
 pub(crate) struct ObservedTransport<T> {
     inner: T,
     on_notification: Option<NotificationHandler>,
+    /// Set when the server says that its tools have changed.
+    tools_changed: Arc<AtomicBool>,
     open: Mutex<HashMap<RequestId, (ProgressToken, ProgressWatch)>>,
 }
 
@@ -39,10 +42,12 @@ impl<T> ObservedTransport<T> {
     pub(crate) fn new(
         inner: T,
         on_notification: Option<NotificationHandler>,
+        tools_changed: Arc<AtomicBool>,
     ) -> ObservedTransport<T> {
         ObservedTransport {
             inner,
             on_notification,
+            tools_changed,
             open: Mutex::default(),
         }
     }
@@ -102,6 +107,11 @@ impl<T> ObservedTransport<T> {
                             });
                         }
                     }
+                }
+                if let ServerNotification::ToolListChangedNotification(_) =
+                    &notification.notification
+                {
+                    self.tools_changed.store(true, Ordering::Relaxed);
                 }
                 if let Some(handler) = &self.on_notification {
                     handler(notification.notification.clone());

@@ -30,7 +30,11 @@ async fn results_come_in_order_and_one_that_fails_stops_none() {
             BatchOperation::info(CapabilityType::Tool, "nope"),
             BatchOperation::list(CapabilityType::Prompt),
         ];
-        let results = client.batch_with(operations, options).await.unwrap();
+        let results = client
+            .with_options(options)
+            .batch(operations)
+            .await
+            .unwrap();
         let failed: Vec<_> = results
             .iter()
             .map(|result| result.is_error == Some(true))

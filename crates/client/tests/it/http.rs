@@ -11,18 +11,20 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use mcp_proxy_client::rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use mcp_proxy_client::rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use mcp_proxy_client::{CallOptions, CapabilityType, ClientError, ProxyClient, ProxyTool};
+use mcp_proxy_client::{
+    CallOptions, CapabilityType, ClientError, ConnectError, ProxyClient, ProxyTool,
+};
 use serde_json::{Value, json};
 
 use crate::plain_server::{FILLERS, PlainServer, legacy, modern, object};
 
-type Body = BoxBody<Bytes, std::convert::Infallible>;
+pub(crate) type Body = BoxBody<Bytes, std::convert::Infallible>;
 
 /// What arrived: the method, the path, and the value of `x-key`.
-type Seen = Arc<Mutex<Vec<(Method, String, Option<String>)>>>;
+pub(crate) type Seen = Arc<Mutex<Vec<(Method, String, Option<String>)>>>;
 
 /// Answers each request with `answer`.
-async fn listen<F, A>(answer: A) -> (SocketAddr, Seen)
+pub(crate) async fn listen<F, A>(answer: A) -> (SocketAddr, Seen)
 where
     A: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<Body>> + Send + 'static,
@@ -185,37 +187,164 @@ async fn headers_are_sent_redirects_followed_and_sessions_ended() {
 }
 
 #[tokio::test]
-async fn a_port_without_a_server_and_a_page_that_is_not_mcp_are_errors() {
+async fn a_port_without_a_server_is_an_error_with_its_causes() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
     let error = ProxyClient::connect(format!("http://{address}/mcp"))
         .await
         .unwrap_err();
-    assert!(matches!(error, ClientError::Connect { .. }), "{error}");
-    for status in [
-        StatusCode::NOT_FOUND,
-        StatusCode::UNAUTHORIZED,
-        StatusCode::OK,
-        StatusCode::BAD_GATEWAY,
-    ] {
-        let (address, _) = listen(move |_| async move {
-            let page = Response::builder()
-                .status(status)
-                .header("content-type", "text/html");
-            page.body(Full::from("<html>no</html>").boxed()).unwrap()
-        })
-        .await;
-        let error = ProxyClient::connect(format!("http://{address}/mcp"))
-            .await
-            .unwrap_err();
-        assert!(
-            matches!(error, ClientError::Connect { .. }),
-            "{status} {error}"
-        );
+    assert!(
+        matches!(
+            &error,
+            ClientError::Connect {
+                source: ConnectError::Unreachable(_),
+                ..
+            }
+        ),
+        "{error}"
+    );
+    let mut cause: &dyn std::error::Error = &error;
+    while let Some(next) = cause.source() {
+        cause = next;
     }
+    let refused = cause.downcast_ref::<std::io::Error>().unwrap();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
     let error = ProxyClient::connect("http://[broken").await.unwrap_err();
     assert!(matches!(error, ClientError::Connect { .. }), "{error}");
+}
+
+/// Why a client cannot connect to a server that answers everything like this.
+async fn refusal(
+    status: StatusCode,
+    content_type: &'static str,
+    body: &'static str,
+) -> ClientError {
+    let (address, _) = listen(move |_| async move {
+        let page = Response::builder()
+            .status(status)
+            .header("www-authenticate", "Bearer realm=\"secret\"")
+            .header("content-type", content_type);
+        page.body(Full::from(body).boxed()).unwrap()
+    })
+    .await;
+    ProxyClient::builder()
+        .header("Authorization", "Bearer secret")
+        .connect(format!("http://user:secret@{address}/mcp?key=secret"))
+        .await
+        .unwrap_err()
+}
+
+#[tokio::test]
+async fn a_status_that_says_no_is_in_the_error() {
+    let mut texts = Vec::new();
+    for code in [400, 401, 403, 404, 405, 429, 500, 503] {
+        for (content_type, body) in [
+            ("text/html", "<html>secret</html>"),
+            ("application/json", "{\"detail\":\"secret\"}"),
+            ("text/plain", ""),
+        ] {
+            let status = StatusCode::from_u16(code).unwrap();
+            let error = refusal(status, content_type, body).await;
+            let ClientError::Connect { source, .. } = &error else {
+                panic!("{error}");
+            };
+            assert!(
+                matches!(source, ConnectError::Http { status, .. } if *status == code),
+                "{code} {content_type} {source:?}"
+            );
+            let text = error.with_causes();
+            assert!(!text.contains("secret"), "{text}");
+            if body.is_empty() {
+                texts.push(source.to_string());
+            }
+        }
+    }
+    insta::assert_snapshot!(texts.join("\n"));
+}
+
+#[tokio::test]
+async fn a_page_that_is_not_mcp_is_named() {
+    let error = refusal(StatusCode::OK, "text/html; charset=utf-8", "<html>").await;
+    assert!(
+        matches!(
+            &error,
+            ClientError::Connect {
+                source: ConnectError::WebPage,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+    let error = refusal(StatusCode::OK, "text/plain", "hello").await;
+    assert!(
+        matches!(
+            &error,
+            ClientError::Connect {
+                source: ConnectError::NotMcp { .. },
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+    let error = refusal(StatusCode::OK, "application/json", "{\"ok\":true}").await;
+    assert!(
+        matches!(
+            &error,
+            ClientError::Connect {
+                source: ConnectError::Decode { .. },
+                ..
+            }
+        ),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_request_that_fails_leaves_the_conversation_open() {
+    let failures = Arc::new(Mutex::new(1));
+    let (address, _) = listen(move |request| {
+        let failures = Arc::clone(&failures);
+        async move {
+            let body = request.into_body().collect().await.unwrap().to_bytes();
+            let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let result = match message["method"].as_str() {
+                Some("initialize") => {
+                    json!({"protocolVersion": "2025-06-18", "capabilities": {"prompts": {}},
+                    "serverInfo": {"name": "t", "version": "1"}})
+                }
+                Some("prompts/list") if *failures.lock().unwrap() > 0 => {
+                    *failures.lock().unwrap() -= 1;
+                    let down = Response::builder().status(StatusCode::SERVICE_UNAVAILABLE);
+                    return down.body(Full::default().boxed()).unwrap();
+                }
+                Some("prompts/list") => json!({"prompts": [{"name": "p"}]}),
+                _ => {
+                    let accepted = Response::builder().status(StatusCode::ACCEPTED);
+                    return accepted.body(Full::default().boxed()).unwrap();
+                }
+            };
+            let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+            let response = Response::builder().header("content-type", "application/json");
+            response
+                .body(Full::from(answer.to_string()).boxed())
+                .unwrap()
+        }
+    })
+    .await;
+    let client = ProxyClient::builder()
+        .lifecycle(legacy())
+        .connect(format!("http://{address}/mcp"))
+        .await
+        .unwrap();
+    let error = client.list_prompts().await.unwrap_err();
+    assert!(matches!(error, ClientError::Transport(_)), "{error:?}");
+    assert!(
+        error.with_causes().contains("503"),
+        "{}",
+        error.with_causes()
+    );
+    assert_eq!(client.list_prompts().await.unwrap().len(), 1);
 }
 
 /// A legacy server that writes its facts only into annotations, as an event stream, with a page of one tool.

@@ -14,4 +14,6 @@ mod http;
 mod lists;
 mod plain_server;
 mod raw;
+mod scripted_server;
 mod settings;
+mod strange_answers;

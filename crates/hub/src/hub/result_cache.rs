@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use super::Hub;
 use super::calls::{Call, NewCall};
 use crate::catalog::ServerIndex;
-use crate::json::compact;
+use crate::json_text::compact;
 use crate::server_link::LinkId;
 
 /// Bytes of all results together. The least recently used go first.

@@ -198,6 +198,44 @@ async fn a_search_and_a_kept_result() {
 }
 
 #[tokio::test]
+async fn a_hub_with_the_dispatch_tool_alone_is_used_through_it() {
+    let hub = hub(&["--expose", "dispatch"]);
+    for builder in builders() {
+        let client = builder.connect(hub.program.url()).await.unwrap();
+        assert!(client.is_proxied() && !client.offers_proxy_tool());
+        let tools = client.list_tools().await.unwrap();
+        let add = tools.iter().find(|tool| tool.name == "add").unwrap();
+        assert!(add.input_schema.contains_key("properties"));
+        assert!(tools.iter().any(|tool| tool.name == "convert_time"));
+        let arguments = Some(object(json!({"a": 5, "b": 3})));
+        let sum = client
+            .call_tool("add", arguments, CallOptions::new())
+            .await
+            .unwrap();
+        let text = &sum.content[0].as_text().unwrap().text;
+        assert_eq!(serde_json::from_str::<Value>(text).unwrap()["sum"], 8.0);
+        assert!(
+            sum.structured_content
+                .is_none_or(|own| own.get("action").is_none())
+        );
+        let definition = client.info(CapabilityType::Tool, "add").await.unwrap();
+        assert_eq!(definition["name"], "add");
+        let error = client
+            .call_tool("ad", None, CallOptions::new())
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(&error, ClientError::ToolFailed { code: Some(code), .. } if code == "not-found"),
+            "{error}"
+        );
+        assert!(!client.list_prompts().await.unwrap().is_empty());
+        let tally = client.read_resource("demo://demo/tally").await.unwrap();
+        assert_eq!(tally.contents.len(), 1);
+        client.close().await;
+    }
+}
+
+#[tokio::test]
 async fn a_started_hub_ends_with_its_client() {
     let home = TestHome::new();
     let words = ["serve", "--listen", "stdio", "--no-record", "--builtins"];

@@ -8,7 +8,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use sse_stream::{Sse, SseStream};
 
-use super::super::kept_facts::keep_facts;
+use super::super::answers::read_answer;
 use super::EventStream;
 
 /// Counts the bytes of the current event, which ends with an empty line.
@@ -31,7 +31,7 @@ pub(super) fn stream(body: Incoming, max_event: usize) -> EventStream {
         Ok::<Bytes, io::Error>(chunk)
     });
     SseStream::from_bytes_stream(chunks)
-        .map(|event| event.map(keep_facts_of_event))
+        .map(|event| event.map(with_readable_answer))
         .boxed()
 }
 
@@ -39,28 +39,34 @@ impl EventSize {
     /// The largest size that the current event, or one that ends in `chunk`, has reached.
     fn add(&mut self, chunk: &[u8]) -> usize {
         let mut largest = self.bytes;
-        for byte in chunk {
-            match byte {
-                b'\n' if self.line == 0 => self.bytes = 0,
-                b'\n' => self.line = 0,
-                b'\r' => {}
-                _ => {
-                    self.line += 1;
-                    self.bytes += 1;
-                    largest = largest.max(self.bytes);
-                }
+        let mut rest = chunk;
+        loop {
+            let end = memchr::memchr(b'\n', rest);
+            let (line, behind) = rest.split_at(end.unwrap_or(rest.len()));
+            let length = line.strip_suffix(b"\r").unwrap_or(line).len();
+            self.line += length;
+            self.bytes += length;
+            largest = largest.max(self.bytes);
+            let Some((_, next)) = behind.split_first() else {
+                return largest;
+            };
+            if self.line == 0 {
+                self.bytes = 0;
             }
+            self.line = 0;
+            rest = next;
         }
-        largest
     }
 }
 
-fn keep_facts_of_event(mut event: Sse) -> Sse {
+/// The event with an answer that rmcp, which parses it again, takes.
+fn with_readable_answer(mut event: Sse) -> Sse {
     if let Some(data) = &event.data
-        && let std::borrow::Cow::Owned(kept) = keep_facts(data.as_bytes())
-        && let Ok(kept) = String::from_utf8(kept)
+        && let Some(answer) = read_answer(data.as_bytes())
+        && answer.is_repaired
+        && let Ok(data) = serde_json::to_string(&answer.message)
     {
-        event.data = Some(kept);
+        event.data = Some(data);
     }
     event
 }

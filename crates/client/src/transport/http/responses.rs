@@ -5,7 +5,9 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcError, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::common::http_header::{
     EVENT_STREAM_MIME_TYPE, HEADER_SESSION_ID, JSON_MIME_TYPE,
 };
@@ -15,7 +17,7 @@ use rmcp::transport::streamable_http_client::{
 };
 
 use super::super::MAX_MESSAGE;
-use super::super::kept_facts::keep_facts;
+use super::super::answers::{read_answer, undecodable};
 use super::{EventStream, HttpError, HttpResult, events};
 
 /// How much of a body that is not a message is repeated in an error.
@@ -44,21 +46,43 @@ pub(super) async fn to_post(
         let events = events::stream(response.into_body(), max_event);
         return Ok(StreamableHttpPostResponse::Sse(events, session_id));
     }
-    let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
-    let content_type = header(response.headers(), CONTENT_TYPE.as_str());
-    let is_json = is_of_type(response.headers(), JSON_MIME_TYPE);
+    let type_error = refuse_other_type(response.headers());
     let body = collect(response).await?;
-    if !wants_answer {
+    let ClientJsonRpcMessage::Request(request) = message else {
         // Only 202 is right, but servers answer notifications with anything.
         return Ok(StreamableHttpPostResponse::Accepted);
+    };
+    type_error?;
+    let answer = match read_answer(&body) {
+        Some(answer) => answer.message,
+        None => match serde_json::from_slice(&body) {
+            Ok(ServerJsonRpcMessage::Error(error)) => answer_to(&request.id, error),
+            Ok(message) => message,
+            Err(_) => {
+                let reason = format!("it is not a message: {}", shown(&body));
+                undecodable(request.id.clone(), reason).message
+            }
+        },
+    };
+    Ok(StreamableHttpPostResponse::Json(answer, session_id))
+}
+
+/// An error in the body of a response is that of its request, even if the server does not say so.
+fn answer_to(id: &RequestId, mut error: JsonRpcError) -> ServerJsonRpcMessage {
+    error.id.get_or_insert_with(|| id.clone());
+    ServerJsonRpcMessage::Error(error)
+}
+
+fn refuse_other_type(headers: &HeaderMap) -> HttpResult<()> {
+    if is_of_type(headers, JSON_MIME_TYPE) {
+        return Ok(());
     }
-    if !is_json {
-        return Err(StreamableHttpError::UnexpectedContentType(content_type));
-    }
-    match serde_json::from_slice(&keep_facts(&body)) {
-        Ok(message) => Ok(StreamableHttpPostResponse::Json(message, session_id)),
-        Err(error) => Err(unexpected(format!("{error}: {}", shown(&body)))),
-    }
+    Err(StreamableHttpError::Client(
+        match is_of_type(headers, "text/html") {
+            true => HttpError::WebPage,
+            false => HttpError::ContentType(header(headers, CONTENT_TYPE.as_str())),
+        },
+    ))
 }
 
 /// The answer to a GET.
@@ -105,19 +129,19 @@ async fn failure(
         // A legacy server has not heard of `server/discover` and refuses it in its own way, often without the
         // request's id. rmcp falls back to `initialize` if it gets an error with that id.
         let error = error.map_or_else(
-            || ErrorData::invalid_request(format!("HTTP {status}: {}", shown(&body)), None),
+            || ErrorData::invalid_request(format!("HTTP {status}"), None),
             |error| error.error,
         );
         let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
         return Ok(StreamableHttpPostResponse::Json(answer, None));
     }
-    match error {
-        Some(error) if !is_refusal => {
-            let answer = ServerJsonRpcMessage::Error(error);
+    match (error, message) {
+        (Some(error), ClientJsonRpcMessage::Request(request)) if !is_refusal => {
+            let answer = answer_to(&request.id, error);
             Ok(StreamableHttpPostResponse::Json(answer, session_id))
         }
         _ if status.is_server_error() => Err(status_error.into()),
-        _ => Err(unexpected(format!("HTTP {status}: {}", shown(&body)))),
+        _ => Err(StreamableHttpError::Client(HttpError::Status(status))),
     }
 }
 
@@ -161,10 +185,6 @@ fn is_of_type(headers: &HeaderMap, mime_type: &str) -> bool {
 
 fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)
-}
-
-fn unexpected(text: String) -> StreamableHttpError<HttpError> {
-    StreamableHttpError::UnexpectedServerResponse(text.into())
 }
 
 fn shown(body: &[u8]) -> String {

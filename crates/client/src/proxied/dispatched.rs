@@ -1,0 +1,79 @@
+//! Tools behind the dispatch tool, for transparent clients of a server that has no proxy tool.
+
+use mcp_proxy_tool::CapabilityType;
+use rmcp::model::{CallToolResult, JsonObject, Tool};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::call_options::CallOptions;
+use crate::client::ProxyClient;
+use crate::dispatch::{object, text_of};
+use crate::error::ClientError;
+
+/// The answer to `list`.
+#[derive(Deserialize)]
+struct DispatchList {
+    connections: Vec<DispatchedServer>,
+}
+
+#[derive(Deserialize)]
+struct DispatchedServer {
+    #[serde(default)]
+    tools: Vec<Value>,
+    /// Its name, and what is wrong with it, if anything is.
+    #[serde(flatten)]
+    problem: JsonObject,
+}
+
+impl ProxyClient {
+    /// The tools of all servers, by the names that `call` takes.
+    pub(super) async fn dispatch_tools(&self) -> Result<Vec<Tool>, ClientError> {
+        let arguments =
+            object(json!({"action": "list", "format": "detail", "includeInputSchema": true}));
+        let result = self.dispatch(arguments, CallOptions::new()).await?;
+        let list: DispatchList = serde_json::from_str(&text_of(result)?.text)
+            .map_err(|error| ClientError::decode("the list of tools", error))?;
+        let mut tools = Vec::new();
+        for connection in list.connections {
+            if connection.problem.contains_key("lastError")
+                || connection.problem.contains_key("state")
+            {
+                self.warn_of_unavailable(&Value::Object(connection.problem));
+            }
+            tools.extend(connection.tools.into_iter().map(with_public_name));
+        }
+        Ok(self.decode_definitions(CapabilityType::Tool, &tools))
+    }
+
+    /// The result of a tool behind the dispatch tool, with the structured content that is the tool's own. A result that
+    /// the server keeps in a file stays as it is.
+    pub(super) async fn dispatch_call(
+        &self,
+        name: &str,
+        call_arguments: Option<JsonObject>,
+        options: CallOptions,
+    ) -> Result<CallToolResult, ClientError> {
+        let mut arguments = object(json!({"action": "call", "tool": name}));
+        if let Some(call_arguments) = call_arguments {
+            arguments.insert("arguments".to_owned(), Value::Object(call_arguments));
+        }
+        let mut result = self.dispatch(arguments, options).await?;
+        if let Some(Value::Object(facts)) = &mut result.structured_content
+            && facts.get("action").is_some_and(|action| action == "call")
+            && !facts.contains_key("resultFile")
+        {
+            result.structured_content = facts.remove("structuredContent");
+        }
+        Ok(result)
+    }
+}
+
+/// The name of a tool that several servers have is its public one.
+fn with_public_name(mut tool: Value) -> Value {
+    if let Value::Object(tool) = &mut tool
+        && let Some(public) = tool.remove("public")
+    {
+        tool.insert("name".to_owned(), public);
+    }
+    tool
+}
