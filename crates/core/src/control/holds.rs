@@ -191,7 +191,7 @@ pub(super) fn remove_breakpoint(
         Ok(BreakpointNumber { id: params.id })
     } else {
         Err(Fault::params(format!(
-            "id: there is no breakpoint {}",
+            "id: unknown breakpoint {}",
             params.id
         )))
     }

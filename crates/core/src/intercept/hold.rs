@@ -186,7 +186,7 @@ pub enum ResolveError {
     Resolved(ResolvedHold),
     /// Headers are to be changed where none are sent.
     #[error(
-        "the message is not sent with an HTTP head of its own, so there are no headers to change"
+        "the message is not sent with an HTTP head of its own, so its headers cannot be changed"
     )]
     NoHead,
     /// The changed message is not JSON.

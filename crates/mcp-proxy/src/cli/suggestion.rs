@@ -28,7 +28,7 @@ pub fn for_words(words: &[&OsStr], commands: &[String]) -> Option<String> {
     let close = |name: &&String| (strsim::jaro_winkler(first, name) * 1000.0) as u32;
     if let Some(meant) = commands.iter().filter(alike).max_by_key(close) {
         return Some(format!(
-            "there is no command `{first}`; did you mean `{meant}`?"
+            "unknown command `{first}`; did you mean `{meant}`?"
         ));
     }
     Some(format!(

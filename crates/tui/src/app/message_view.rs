@@ -48,7 +48,7 @@ impl App {
             return;
         }
         let why = match tab.view.filter().is_empty() {
-            true => format!("there is no message #{number}"),
+            true => format!("message #{number} does not exist"),
             false => format!("the filter hides #{number}; Ctrl-L shows everything"),
         };
         self.complain(why);
