@@ -61,6 +61,8 @@ pub struct HeldMessage {
     pub by: HoldReason,
     /// Its HTTP head is forwarded with it.
     pub has_head: bool,
+    /// The proxy makes the HTTP request that carries it on.
+    pub makes_head: bool,
 }
 
 /// Whether a changed message is checked before it is forwarded.
