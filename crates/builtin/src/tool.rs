@@ -103,7 +103,7 @@ impl ToolFailure {
     }
 
     pub(crate) fn unknown_tool(name: &str) -> ToolFailure {
-        ToolFailure(format!("there is no tool `{}`", clip(name, 64)))
+        ToolFailure(format!("unknown tool `{}`", clip(name, 64)))
     }
 }
 

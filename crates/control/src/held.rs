@@ -85,6 +85,9 @@ pub struct HeldRow {
     /// Its HTTP head is forwarded with it and can be changed. The record shows the head.
     #[serde(default)]
     pub head_editable: bool,
+    /// The proxy makes the HTTP request that it is forwarded in: headers can be set. The record does not have them.
+    #[serde(default)]
+    pub head_made: bool,
     /// Its method; of a response, that of the request.
     #[serde(default)]
     pub method: Option<String>,

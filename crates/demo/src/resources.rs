@@ -49,7 +49,7 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new(GREETING, "greeting")
             .with_title("A greeting")
-            .with_description("A greeting for whoever is named in the URI, taken as written.")
+            .with_description("A greeting for the name in the URI, taken as written.")
             .with_mime_type("text/plain"),
     ]
 }

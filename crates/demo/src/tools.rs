@@ -169,7 +169,7 @@ impl DemoServer {
         };
         let greeting = match name {
             Some(name) => format!("Hello, {name}!"),
-            None => "Hello, whoever you are!".to_owned(),
+            None => "Hello, stranger!".to_owned(),
         };
         Ok(CallToolResult::success(vec![ContentBlock::text(greeting)]).into())
     }

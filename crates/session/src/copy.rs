@@ -1,16 +1,17 @@
-//! A copy of a record with its side files, of one that is still being written too.
+//! A copy of a session's record with its side files, of one that is still being written too. Several parts become one file.
 //!
 //! Whole lines only, and under its name only when its side files are there too: a copy that exists can be opened.
 
+use crate::export::write_lines;
 use crate::{Error, SessionRecord, new_salt, private_files, side_folder};
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::{self, Read as _};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Copies the record at `from` to `to`, where nothing may be yet. Returns the bytes of record and side files.
+/// Copies the session that `from` is a record of to `to`, where nothing may be yet. Returns the bytes of record and side files.
 pub fn copy_record(from: &Path, to: &Path) -> Result<u64, Error> {
-    let session = SessionRecord::open(from)?;
+    let session = SessionRecord::open_session(from)?;
     let sides = side_folder(to);
     for taken in [to, &sides] {
         if taken.symlink_metadata().is_ok() {
@@ -29,10 +30,12 @@ pub fn copy_record(from: &Path, to: &Path) -> Result<u64, Error> {
         path: &unfinished,
         shown: to,
     };
-    let mut bytes = copy_file(session.path(), &place, session.bytes(), &mut made)?;
-    let own = side_folder(session.path());
-    if own.symlink_metadata().is_ok_and(|facts| facts.is_dir()) {
-        bytes += copy_sides(&own, &sides, &mut made)?;
+    let mut bytes = copy_lines(&session, &place, &mut made)?;
+    // The parts count on, so no two files have one name.
+    for own in session.paths().map(side_folder) {
+        if own.symlink_metadata().is_ok_and(|facts| facts.is_dir()) {
+            bytes += copy_sides(&own, &sides, &mut made)?;
+        }
     }
     // Not `rename` where that can be helped: it would overwrite what has come meanwhile.
     let placed = std::fs::hard_link(&unfinished, to).or_else(|error| match error.kind() {
@@ -71,11 +74,13 @@ struct CopyTarget<'a> {
 }
 
 fn copy_sides(from: &Path, to: &Path, made: &mut CopyCleanup) -> Result<u64, Error> {
-    DirBuilder::new()
-        .mode(0o700)
-        .create(to)
-        .map_err(|error| Error::io("make the folder", to, error))?;
-    made.folder = Some(to.to_owned());
+    if made.folder.is_none() {
+        DirBuilder::new()
+            .mode(0o700)
+            .create(to)
+            .map_err(|error| Error::io("make the folder", to, error))?;
+        made.folder = Some(to.to_owned());
+    }
     let read = |error| Error::io("read", from, error);
     let mut bytes = 0;
     for entry in std::fs::read_dir(from).map_err(read)? {
@@ -87,29 +92,44 @@ fn copy_sides(from: &Path, to: &Path, made: &mut CopyCleanup) -> Result<u64, Err
         if entry.file_type().map_err(read)?.is_file() && is_whole {
             let path = &to.join(entry.file_name());
             let place = CopyTarget { path, shown: path };
-            bytes += copy_file(&entry.path(), &place, u64::MAX, made)?;
+            bytes += copy_file(&entry.path(), &place, made)?;
         }
     }
     Ok(bytes)
 }
 
-fn copy_file(
-    from: &Path,
+/// The whole lines of all parts.
+fn copy_lines(
+    session: &SessionRecord,
     to: &CopyTarget<'_>,
-    limit: u64,
     made: &mut CopyCleanup,
 ) -> Result<u64, Error> {
-    let source =
+    let target = create(to, made)?;
+    let mut out = BufWriter::with_capacity(1 << 16, &target);
+    write_lines(session, &mut out, &mut |_, _| {})?;
+    let wrong = |error| Error::io("write to", to.shown, error);
+    out.flush().map_err(wrong)?;
+    target.sync_all().map_err(wrong)?;
+    Ok(session.bytes())
+}
+
+fn copy_file(from: &Path, to: &CopyTarget<'_>, made: &mut CopyCleanup) -> Result<u64, Error> {
+    let mut source =
         private_files::open_record(from).map_err(|error| Error::io("read", from, error))?;
     let wrong = |error| Error::io("write to", to.shown, error);
-    let mut target = OpenOptions::new()
+    let mut target = create(to, made)?;
+    let bytes = io::copy(&mut source, &mut target).map_err(wrong)?;
+    target.sync_all().map_err(wrong)?;
+    Ok(bytes)
+}
+
+fn create(to: &CopyTarget<'_>, made: &mut CopyCleanup) -> Result<File, Error> {
+    let target = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(to.path)
-        .map_err(wrong)?;
+        .map_err(|error| Error::io("write to", to.shown, error))?;
     made.files.push(to.path.to_owned());
-    let bytes = io::copy(&mut source.take(limit), &mut target).map_err(wrong)?;
-    target.sync_all().map_err(wrong)?;
-    Ok(bytes)
+    Ok(target)
 }

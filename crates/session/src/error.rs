@@ -59,7 +59,7 @@ pub enum Error {
         why: String,
     },
     /// There is no row with this number.
-    #[error("there is no message number {0}")]
+    #[error("message number {0} does not exist")]
     NoSuchRow(u64),
     /// A filter's program had to be stopped.
     #[error("the filter `{0}` was stopped: on one message it takes too long")]

@@ -10,6 +10,8 @@ mod json;
 mod jsonl;
 mod markdown;
 
+pub(crate) use jsonl::write as write_lines;
+
 use crate::{Error, SessionRecord};
 use std::io::Write;
 use std::path::Path;

@@ -132,7 +132,8 @@ impl Filter {
             FilterTest::Everything => Ok(true),
             FilterTest::Words(words) => {
                 let left = words.left_after_row(session, row);
-                Ok(left.is_empty() || words::are_in_line(session, &left, &session.row_line(row)?))
+                let folder = session.folder_at(row.offset());
+                Ok(left.is_empty() || words::are_in_line(folder, &left, &session.row_line(row)?))
             }
             _ => self.matches_line(session, row, &session.row_line(row)?),
         }
@@ -182,14 +183,15 @@ impl Filter {
             if line.offset != row.offset() {
                 continue;
             }
+            let folder = session.folder_at(row.offset());
             let wanted = match &self.test {
                 FilterTest::Everything => true,
                 FilterTest::Words(words) => {
                     let left = words.left_after_row(session, row);
-                    left.is_empty() || words::are_in_line(session, &left, line.bytes)
+                    left.is_empty() || words::are_in_line(folder, &left, line.bytes)
                 }
                 FilterTest::Pattern(pattern) => {
-                    recorded_facts::has_pattern(session, pattern, line.bytes)
+                    recorded_facts::has_pattern(folder, pattern, line.bytes)
                 }
                 FilterTest::Jq(_) => {
                     self.matches_line(session, row, &Bytes::copy_from_slice(line.bytes))?
@@ -210,7 +212,8 @@ impl Filter {
         line: &Bytes,
     ) -> Result<bool, Error> {
         if let FilterTest::Pattern(pattern) = &self.test {
-            return Ok(recorded_facts::has_pattern(session, pattern, line));
+            let folder = session.folder_at(row.offset());
+            return Ok(recorded_facts::has_pattern(folder, pattern, line));
         }
         let recorded = recorded_facts::RecordedMessage::read(session, row, line)?;
         match self.judge(&recorded.facts(session, row), Budget::OFFLINE) {

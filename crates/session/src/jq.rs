@@ -236,7 +236,7 @@ fn link<'s>(
             let first = errors.into_iter().flat_map(|(_, errors)| errors).next();
             match first {
                 Some((name, undefined)) => {
-                    (name, format!("there is no {} `{name}`", undefined.as_str()))
+                    (name, format!("unknown {} `{name}`", undefined.as_str()))
                 }
                 None => ("", "no jq".to_owned()),
             }

@@ -30,6 +30,7 @@ mod options;
 mod peer;
 mod private_files;
 mod query;
+mod record_file;
 mod record_input;
 mod record_location;
 mod recorder;
@@ -56,7 +57,6 @@ pub use id::{MessageId, new_salt, new_session_id};
 pub use import::import;
 pub use index::Row;
 pub use jq::JqError;
-pub use lines::LONGEST_LINE;
 pub use lock::is_live;
 pub use message::{
     BatchPart, BodyInclusion, HttpHead, MessageProblem, MessageWithContext, ProxyMessage, RawBody,

@@ -4,6 +4,7 @@
 //! or one line. Only whole lines are given out; what stands after the last newline is either still being written or torn. A line
 //! over [`LONGEST_LINE`] is not kept in memory: [`OVERLONG`] is given out in its place, which no reader takes for a record line.
 
+use std::fmt::Debug;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -15,16 +16,28 @@ const CHUNK: usize = 1 << 20;
 
 /// The longest line of a record: the largest message (256 MiB unless `--max-message` says otherwise) in base64, and its
 /// envelope. Bodies are this long only in `jsonl` exports with redaction; the recorder puts those over 64 KiB into files.
-pub const LONGEST_LINE: u64 = 384 << 20;
+pub(crate) const LONGEST_LINE: u64 = 384 << 20;
 /// The longest first line: a header holds little more than the command line.
 pub(crate) const LONGEST_HEADER: u64 = 16 << 20;
 /// What is given out in the place of a longer line.
 pub(crate) const OVERLONG: &[u8] = b"?";
 
+/// Bytes that can be read from any offset: a file, or several that are read as one.
+pub(crate) trait ReadAt: Debug {
+    /// Like [`FileExt::read_at`].
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+}
+
+impl ReadAt for File {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        FileExt::read_at(self, buffer, offset)
+    }
+}
+
 /// A walk over the lines of a file.
 #[derive(Debug)]
 pub(crate) struct LineScanner<'a> {
-    file: &'a File,
+    file: &'a dyn ReadAt,
     buffer: Vec<u8>,
     /// File offset of `buffer[0]`.
     base: u64,
@@ -46,7 +59,7 @@ pub(crate) struct ScannedLine<'b> {
 
 impl<'a> LineScanner<'a> {
     /// Lines from `offset` (the start of a line) up to `limit`.
-    pub(crate) fn new(file: &'a File, offset: u64, limit: u64) -> LineScanner<'a> {
+    pub(crate) fn new(file: &'a dyn ReadAt, offset: u64, limit: u64) -> LineScanner<'a> {
         LineScanner {
             file,
             buffer: Vec::new(),
@@ -60,7 +73,7 @@ impl<'a> LineScanner<'a> {
     }
 
     /// The first line of a record; `None` if the file has no whole line, or none that could be a header.
-    pub(crate) fn header(file: &'a File) -> LineScanner<'a> {
+    pub(crate) fn header(file: &'a dyn ReadAt) -> LineScanner<'a> {
         LineScanner {
             longest: LONGEST_HEADER,
             ..LineScanner::new(file, 0, LONGEST_HEADER + 1)
@@ -148,7 +161,7 @@ impl<'a> LineScanner<'a> {
     }
 }
 
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+fn read_at(file: &dyn ReadAt, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     loop {
         match file.read_at(buffer, offset) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

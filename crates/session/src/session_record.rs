@@ -19,17 +19,15 @@ pub(crate) use read::{message as read_line, verdict as read_verdict};
 pub use record_lines::{RecordedLine, RecordedLines};
 
 use crate::index::{self, Index, LineLocation, Row};
-use crate::lines::LineScanner;
+use crate::record_file::{RecordFile, RecordOpening};
 use crate::{
     Error, MessageWithContext, PeerInfo, ProxyMessage, ProxySession, RecordPart, Redaction,
-    RedactionFacts, RequestSummary, SessionHeader, import, lock, private_files, recorder,
+    RedactionFacts, RequestSummary, SessionHeader, Verdict, import, lock,
 };
 use bytes::Bytes;
 use mcp_proxy_wire::{Origin, Transport};
 use std::borrow::Cow;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 use tempfile::TempDir;
 
@@ -39,9 +37,9 @@ const WORTH_STORING: usize = 2_000;
 /// A record and its index.
 #[derive(Debug)]
 pub struct SessionRecord {
-    path: PathBuf,
-    folder: PathBuf,
-    file: File,
+    file: RecordFile,
+    /// Whether the parts that follow are read as well.
+    reading: PartReading,
     header: SessionHeader,
     part: RecordPart,
     /// What the header says about redaction.
@@ -55,6 +53,15 @@ pub struct SessionRecord {
     thinned: bool,
     /// Where the record is, if it was made only to be read here.
     _temporary: Option<TempDir>,
+}
+
+/// Which files of a session are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PartReading {
+    /// The record's own.
+    One,
+    /// Those that follow too.
+    All,
 }
 
 /// How a session ended.
@@ -81,25 +88,17 @@ impl SessionRecord {
     }
 
     fn open_record(path: &Path) -> Result<SessionRecord, Error> {
-        let file = private_files::open_record(path).map_err(|error| Error::open(path, error))?;
-        let first = match LineScanner::header(&file).next_line() {
-            Ok(Some(line)) => Bytes::copy_from_slice(line.bytes),
-            Ok(None) => return Err(Error::without_header(path)),
-            Err(error) => return Err(Error::io("read", path, error)),
-        };
-        let header = SessionHeader::read(&first, path)?;
-        let redaction = SessionHeader::redaction(&first);
+        let opening = RecordOpening::read(path)?;
         let mut session = SessionRecord {
-            index: index::load(path, &file).unwrap_or_default(),
-            folder: recorder::side_folder(path),
-            path: path.to_path_buf(),
-            file,
-            transport: header.server.transport,
-            header,
-            part: RecordPart::read(&first),
+            index: index::load(path, &opening.file).unwrap_or_default(),
+            file: RecordFile::new(path, opening.file),
+            reading: PartReading::One,
+            transport: opening.header.server.transport,
+            header: opening.header,
+            part: opening.part,
             thinned: false,
             _temporary: None,
-            redaction,
+            redaction: SessionHeader::redaction(&opening.first_line),
             hide: None,
         };
         session.find_transport(0);
@@ -141,12 +140,15 @@ impl SessionRecord {
     /// more as long as [`SessionRecord::bytes`] grows.
     pub fn refresh_some(&mut self, lines: usize) -> Result<usize, Error> {
         let known = self.index.rows.len();
-        let new = self
-            .index
-            .extend(&self.file, lines)
-            .map_err(|error| Error::io("read", &self.path, error))?;
+        loop {
+            let extended = self.index.extend(&self.file, lines);
+            extended.map_err(|error| Error::io("read", self.file.last_path(), error))?;
+            if self.reading == PartReading::One || !self.join_next_part()? {
+                break;
+            }
+        }
         self.find_transport(known);
-        Ok(new)
+        Ok(self.len() - known)
     }
 
     /// The kind of a URL may be unknown when the header is written. It is taken for streamable HTTP then, and turns out to
@@ -161,15 +163,19 @@ impl SessionRecord {
         }
     }
 
-    /// Stores the index next to the record.
+    /// Stores the index next to the record. Several parts that are read as one have none.
     pub fn store_index(&self) -> Result<(), Error> {
-        index::store(&self.path, &self.file, &self.index)
-            .map_err(|error| Error::io("store", &index::path_for(&self.path), error))
+        let Some(file) = self.file.single() else {
+            return Ok(());
+        };
+        let path = self.path();
+        index::store(path, file, &self.index)
+            .map_err(|error| Error::io("store", &index::path_for(path), error))
     }
 
-    /// The record's file.
+    /// The record's file; of several the first.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// What was known when the session started.
@@ -225,7 +231,11 @@ impl SessionRecord {
 
     /// Whether a running proxy is writing this record.
     pub fn is_live(&self) -> bool {
-        lock::is_live(&self.path)
+        let next = || {
+            self.next_part()
+                .filter(|_| self.reading == PartReading::All)
+        };
+        lock::is_live(self.file.last_path()) || next().is_some_and(|path| lock::is_live(&path))
     }
 
     /// Bytes after the last whole line: a line that is being written, or one that was torn when its writer died.
@@ -325,7 +335,7 @@ impl SessionRecord {
         match &self.hide {
             None => Ok(record),
             Some(hide) => Ok(RecordedLine {
-                line: hide.line(&record.line, &self.folder)?,
+                line: hide.line(&record.line, self.folder_at(record.offset))?,
                 ..record
             }),
         }
@@ -338,12 +348,12 @@ impl SessionRecord {
 
     /// All lines in file order, known or not. Those that are too long to be read are left out.
     pub fn records(&self) -> RecordedLines<'_> {
-        RecordedLines::new(
-            LineScanner::new(&self.file, 0, self.index.covered),
-            &self.path,
-            &self.folder,
-            self.hide.as_ref(),
-        )
+        RecordedLines::new(self, 0, self.hide.as_ref())
+    }
+
+    /// The lines from `offset` on, as they are in the record: nothing is hidden besides.
+    pub fn stored_lines(&self, offset: u64) -> RecordedLines<'_> {
+        RecordedLines::new(self, offset, None)
     }
 
     /// The exact line of a row.
@@ -351,11 +361,12 @@ impl SessionRecord {
         self.line(row.line())
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+    /// Where the side files of the line at `offset` are.
+    pub(crate) fn folder_at(&self, offset: u64) -> &Path {
+        self.file.folder_at(offset)
     }
 
-    pub(crate) fn file(&self) -> &File {
+    pub(crate) fn file(&self) -> &RecordFile {
         &self.file
     }
 
@@ -364,41 +375,45 @@ impl SessionRecord {
     }
 
     fn read_message(&self, index: usize, line: &Bytes) -> Result<ProxyMessage, Error> {
-        let damaged = |why, offset| Error::Damaged {
-            path: self.path.clone(),
-            offset,
-            why,
-        };
         let mut message = self.read_line(&self.index.rows[index], line)?;
         for place in self.index.acts_on(index) {
             let line = self.line(place)?;
-            message.apply_verdict(
-                read::verdict(&line, &self.folder).map_err(|why| damaged(why, place.offset))?,
-            );
+            message.apply_verdict(self.read_verdict(&line, place.offset)?);
         }
         Ok(message)
     }
 
     /// A row's line as a message; verdicts are not folded in.
     pub(crate) fn read_line(&self, row: &Row, line: &Bytes) -> Result<ProxyMessage, Error> {
-        let mut message = read::message(line, &self.folder).map_err(|why| Error::Damaged {
-            path: self.path.clone(),
-            offset: row.offset(),
-            why,
-        })?;
+        let offset = row.offset();
+        let mut message = read::message(line, self.folder_at(offset))
+            .map_err(|why| self.damaged_line(offset, why))?;
         // The line has no parent if it is that of the request or of the connection.
         message.parent = row.parent();
         Ok(message)
+    }
+
+    pub(crate) fn read_verdict(&self, line: &Bytes, offset: u64) -> Result<Verdict, Error> {
+        read::verdict(line, self.folder_at(offset)).map_err(|why| self.damaged_line(offset, why))
+    }
+
+    fn damaged_line(&self, offset: u64, why: String) -> Error {
+        let (path, offset) = self.file.place(offset);
+        Error::Damaged {
+            path: path.to_path_buf(),
+            offset,
+            why,
+        }
     }
 
     pub(crate) fn line(&self, place: LineLocation) -> Result<Bytes, Error> {
         let mut line = vec![0; place.len as usize];
         self.file
             .read_exact_at(&mut line, place.offset)
-            .map_err(|error| Error::io("read", &self.path, error))?;
+            .map_err(|error| Error::io("read", self.file.place(place.offset).0, error))?;
         match &self.hide {
             None => Ok(line.into()),
-            Some(hide) => hide.line(&line.into(), &self.folder),
+            Some(hide) => hide.line(&line.into(), self.folder_at(place.offset)),
         }
     }
 }

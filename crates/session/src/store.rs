@@ -9,9 +9,9 @@ mod prune;
 use companion_files::FolderListing;
 pub use prune::{PruneSelection, PruneSummary, prune, prune_to_size, running_ids};
 
-use crate::lines::LineScanner;
+use crate::record_file::RecordOpening;
 use crate::session_record::RecordedLine;
-use crate::{Error, PeerInfo, RecordPart, SessionHeader, SessionRecord, lock, private_files};
+use crate::{Error, PeerInfo, SessionRecord, lock};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,9 @@ impl RecordListing {
 
     /// The same where the names in its folder are known.
     fn read_among(path: &Path, names: &FolderListing) -> Result<RecordListing, Error> {
-        let (file, header, part) = RecordListing::header(path)?;
+        let RecordOpening {
+            file, header, part, ..
+        } = RecordOpening::read(path)?;
         let size = file
             .metadata()
             .map_err(|error| Error::io("read", path, error))?
@@ -93,20 +95,6 @@ impl RecordListing {
                     .sum::<u64>(),
             path: path.to_path_buf(),
         })
-    }
-
-    /// A record's file and its first line.
-    fn header(path: &Path) -> Result<(File, SessionHeader, RecordPart), Error> {
-        let failed = |error| Error::io("read", path, error);
-        let file = private_files::open_record(path).map_err(|error| Error::open(path, error))?;
-        let (header, part) = match LineScanner::header(&file).next_line().map_err(failed)? {
-            Some(line) => (
-                SessionHeader::read(line.bytes, path)?,
-                RecordPart::read(line.bytes),
-            ),
-            None => return Err(Error::without_header(path)),
-        };
-        Ok((file, header, part))
     }
 
     /// How many messages it has. Reads the record if its index is stale, so a list asks for this last.

@@ -198,7 +198,7 @@ fn remove_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whoever can write to the directory could put something of their own in the place of ours.
+/// Anybody who can write to the directory could put something of their own in the place of ours.
 fn check_private(parent: &Path) -> Result<(), SpillError> {
     let metadata = fs::metadata(parent)?;
     let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();

@@ -35,7 +35,7 @@ pub struct ChildServer {
     pub masks: CredentialRedaction,
     /// How its lines are cut.
     pub limits: Limits,
-    /// What its stderr lines are handed to, beside the record.
+    /// What its stderr lines are handed to besides the record.
     pub on_stderr: StderrCallback,
 }
 

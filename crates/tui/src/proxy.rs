@@ -68,6 +68,8 @@ pub struct Held {
     pub on_timeout: HoldPolicy,
     /// Whether its HTTP head can be edited.
     pub head_editable: bool,
+    /// Whether headers can be set in the HTTP request that the proxy makes of it.
+    pub head_made: bool,
     /// Its method.
     pub method: Option<String>,
 }
@@ -199,6 +201,7 @@ fn held(row: HeldRow, now: Instant) -> Held {
         left: None,
         on_timeout: row.on_timeout,
         head_editable: row.head_editable,
+        head_made: row.head_made,
         method: row.method,
     };
     held.set_time_left(row.left_ms, now);

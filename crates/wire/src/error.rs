@@ -107,7 +107,7 @@ impl ErrorCode {
         own(
             Self::SESSION_NOT_FOUND,
             "SESSION_NOT_FOUND",
-            "there is no such session, or it has ended",
+            "the session does not exist or has ended",
         ),
         own(
             Self::SESSION_LIMIT,

@@ -191,7 +191,7 @@ pub(super) fn remove_breakpoint(
         Ok(BreakpointNumber { id: params.id })
     } else {
         Err(Fault::params(format!(
-            "id: there is no breakpoint {}",
+            "id: unknown breakpoint {}",
             params.id
         )))
     }
@@ -227,6 +227,7 @@ fn held_json(
         editors: held.editors.clone(),
         on_timeout: policy,
         head_editable: held.has_head,
+        head_made: held.makes_head,
         method,
         name,
         jsonrpc_id: id,
@@ -270,6 +271,7 @@ mod tests {
             editors: vec!["user (attach, pid 7)".to_owned()],
             by: HoldReason::Breakpoint(4),
             has_head: false,
+            makes_head: true,
         };
         let told = held_json(
             (&held, None),
@@ -279,7 +281,7 @@ mod tests {
         );
         assert_eq!(
             String::from_utf8(told).unwrap(),
-            r#"{"hold":3,"sequence":7,"conn":"c2","server":"db","direction":"client_to_server","by":"breakpoint 4","held_ms":2000,"left_ms":53000,"clock":"stopped","editors":["user (attach, pid 7)"],"on_timeout":"drop","head_editable":false,"method":"ping","name":null,"jsonrpc_id":1.0,"len":28,"raw":{"id":1.0,  "method":"ping"}}"#
+            r#"{"hold":3,"sequence":7,"conn":"c2","server":"db","direction":"client_to_server","by":"breakpoint 4","held_ms":2000,"left_ms":53000,"clock":"stopped","editors":["user (attach, pid 7)"],"on_timeout":"drop","head_editable":false,"head_made":true,"method":"ping","name":null,"jsonrpc_id":1.0,"len":28,"raw":{"id":1.0,  "method":"ping"}}"#
         );
     }
 }

@@ -351,7 +351,7 @@ fn begins_another(method: Option<&str>, sequence: u64, upto: u64) -> bool {
 
 fn unknown(sequence: u64) -> Fault {
     Fault::params(format!(
-        "sequence: there is no message #{sequence}, or it is not kept any more"
+        "sequence: message #{sequence} does not exist or is no longer kept"
     ))
     .because("unknown")
 }

@@ -1,6 +1,6 @@
 //! One viewer's requests, answered in order: one line in, one line out.
 //!
-//! Nothing here waits for traffic, and what reads or writes files does so on a thread beside it.
+//! Nothing here waits for traffic, and what reads or writes files does so on another thread.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -96,7 +96,7 @@ impl ControlRequestHandler {
         let name = request.method().unwrap_or_default();
         let method = Method::named(&name).ok_or_else(|| {
             let code = ErrorCode::METHOD_NOT_FOUND.get();
-            Fault::new(code, format!("there is no method `{name}`"))
+            Fault::new(code, format!("unknown method `{name}`"))
         })?;
         let params = request.params().map(|span| request.slice(span));
         self.run_method(method, params).await
@@ -285,7 +285,7 @@ impl ControlRequestHandler {
         if let Some(sequence) = note.sequence
             && (sequence == 0 || sequence > run.messages())
         {
-            return Err(Fault::params(format!("there is no message {sequence}")));
+            return Err(Fault::params(format!("message {sequence} does not exist")));
         }
         match (note.sequence, note.mark) {
             (_, None) => {}
@@ -425,7 +425,7 @@ fn fault_response(id: &[u8], fault: &Fault) -> Vec<u8> {
     .concat()
 }
 
-/// Has a file written beside the messages, and tells how large it is.
+/// Has a file written on another thread, and tells how large it is.
 async fn write_in_background(
     output: String,
     write: impl FnOnce(&Path) -> Result<u64, String> + Send + 'static,

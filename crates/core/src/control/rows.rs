@@ -114,7 +114,7 @@ pub(super) async fn request_summaries(
     known
 }
 
-/// Looks into the record as it is now, back to the part that has the message `from`, on a thread beside the traffic.
+/// Looks into the record as it is now, back to the part that has the message `from`, on another thread than the traffic.
 pub(super) async fn in_record<T: Send + 'static>(
     control: &Arc<ProxyControl>,
     from: u64,

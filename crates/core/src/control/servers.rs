@@ -153,7 +153,7 @@ fn find_server(control: &ProxyControl, name: &str) -> Result<RunServer, Fault> {
         let names: Vec<String> = list(control).into_iter().map(|row| row.name).collect();
         let names = names.join(", ");
         Fault::params(format!(
-            "server: there is no server `{name}` in this run, only: {names}"
+            "server: `{name}` is not a server of this run; it has: {names}"
         ))
         .because("unknown")
     })

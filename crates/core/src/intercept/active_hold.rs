@@ -133,6 +133,7 @@ impl ActiveHold {
             editors: self.timer.editors(),
             by: self.by,
             has_head: self.has_head(),
+            makes_head: self.connection.makes_heads(self.direction),
         })
     }
 

@@ -61,6 +61,8 @@ pub struct HeldMessage {
     pub by: HoldReason,
     /// Its HTTP head is forwarded with it.
     pub has_head: bool,
+    /// The proxy makes the HTTP request that carries it on.
+    pub makes_head: bool,
 }
 
 /// Whether a changed message is checked before it is forwarded.
@@ -186,7 +188,7 @@ pub enum ResolveError {
     Resolved(ResolvedHold),
     /// Headers are to be changed where none are sent.
     #[error(
-        "the message is not sent with an HTTP head of its own, so there are no headers to change"
+        "the message is not sent with an HTTP head of its own, so its headers cannot be changed"
     )]
     NoHead,
     /// The changed message is not JSON.

@@ -146,7 +146,7 @@ impl LiveRules {
     pub(crate) fn server(&self, name: &str) -> Result<(Transport, Dial), String> {
         match self.file() {
             Some(file) => file.server(name),
-            None => Err("there is no rules file".to_owned()),
+            None => Err("no rules file is in use".to_owned()),
         }
     }
 

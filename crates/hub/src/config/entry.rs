@@ -199,7 +199,7 @@ fn read_target(
             url,
             headers: fields.read("headers", read_headers)?.unwrap_or_default(),
             kind: match word {
-                Some(TypeWord::Stdio) => return bad("`type` is stdio, but there is no `command`"),
+                Some(TypeWord::Stdio) => return bad("`type` is stdio, but `command` is missing"),
                 Some(TypeWord::Url(kind)) => Some(kind),
                 Some(TypeWord::AnyHttp) | None => kind,
             },

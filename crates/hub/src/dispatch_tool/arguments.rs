@@ -20,7 +20,7 @@ use crate::json_text::root;
 use crate::proxy_tool::CapabilityType;
 use crate::tool_values::on_one_line;
 
-/// What the `arguments` of a call ask for. `refresh` may stand beside any action.
+/// What the `arguments` of a call ask for. `refresh` may be given with any action.
 pub fn parse_arguments(
     arguments: Option<&Bytes>,
     options: &DispatchToolOptions,

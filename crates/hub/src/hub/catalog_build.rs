@@ -1,6 +1,6 @@
 //! Making a new catalog when what the servers offer has changed.
 //!
-//! With thousands of tools that takes tens of milliseconds, so it is done apart from the hub, which goes on with the old
+//! With thousands of tools that takes tens of milliseconds, so it is done apart from the hub, which continues with the old
 //! catalog. Listings that come meanwhile are taken up together by the next build.
 
 use std::sync::Arc;

@@ -28,7 +28,7 @@ pub enum ServerChange {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServerChangeError {
     /// There is no server of this name.
-    #[error("there is no server {0:?}")]
+    #[error("unknown server {0:?}")]
     Unknown(String),
     /// Its configuration has to be changed first.
     #[error("server {name:?} cannot be used: {reason}")]

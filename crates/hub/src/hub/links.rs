@@ -275,7 +275,7 @@ impl Hub {
         self.send_waiting_calls(index, now);
     }
 
-    /// The server does not speak the era of this link. Whoever waited for it waits for one of the other era.
+    /// The server does not speak the era of this link. Clients that waited for it wait for one of the other era.
     fn wrong_era(&mut self, id: LinkId, now: Instant) {
         let Some(link) = self.links.remove(&id) else {
             return;

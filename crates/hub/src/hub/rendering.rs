@@ -1,6 +1,6 @@
 //! A server's answer in the form that its client gets.
 //!
-//! Making it takes time in proportion to the answer's length. A large one is made apart from the hub, which goes on with
+//! Making it takes time in proportion to the answer's length. A large one is made apart from the hub, which continues with
 //! other messages.
 
 use std::sync::Arc;

@@ -60,7 +60,7 @@ impl Hub {
         };
         let task = self.tasks.find_original(&public);
         let Some(task) = task.filter(|task| self.view(client).shows_server(task.server)) else {
-            let text = format!("there is no task {id:?}");
+            let text = format!("unknown task {id:?}");
             return self.invalid_params(client, message, &text);
         };
         self.forward(NewCall {

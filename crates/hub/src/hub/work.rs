@@ -264,7 +264,7 @@ impl Hub {
                 let answer = error_response(
                     Some(&id),
                     ErrorCode::INVALID_PARAMS,
-                    "there is no such resource, or it has expired",
+                    "the resource does not exist or has expired",
                     Some(&format!(
                         r#"{{"uri":{}}}"#,
                         mcp_proxy_wire::json_string(&uri)

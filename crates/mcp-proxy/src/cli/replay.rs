@@ -67,7 +67,7 @@ const SPEEDS: std::ops::RangeInclusive<f64> = 0.01..=1000.0;
 fn speed(text: &str) -> Result<f64, String> {
     let wrong = || {
         let (least, most) = (SPEEDS.start(), SPEEDS.end());
-        format!("write a number from {least} to {most}; without --speed there are no pauses")
+        format!("write a number from {least} to {most}; without --speed nothing pauses")
     };
     let speed: f64 = text.parse().map_err(|_| wrong())?;
     match SPEEDS.contains(&speed) {

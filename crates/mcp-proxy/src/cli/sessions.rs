@@ -150,6 +150,10 @@ pub struct SessionsArgs {
     /// One JSON object a line
     #[arg(long)]
     pub json: bool,
+
+    /// Only the ids, one on a line, and after a tab when the session started and its server; opens no record
+    #[arg(long, conflicts_with = "json")]
+    pub ids: bool,
 }
 
 const PRUNE: &str = "\

@@ -26,7 +26,7 @@ pub fn for_words(words: &[&OsStr], commands: &[String]) -> Option<String> {
     }
     if let Some(meant) = alike(first, commands) {
         return Some(format!(
-            "there is no command `{first}`; did you mean `{meant}`?"
+            "unknown command `{first}`; did you mean `{meant}`?"
         ));
     }
     Some(format!(

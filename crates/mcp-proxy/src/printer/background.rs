@@ -1,4 +1,4 @@
-//! Printing to stderr without waiting for whoever reads it.
+//! Printing to stderr without waiting for its reader.
 //!
 //! A client that starts the proxy may never read the pipe that it gave it as stderr. Once that is full, a write waits for
 //! good, and messages must not wait with it.

@@ -13,7 +13,7 @@ pub const REDRAW: Duration = Duration::from_millis(100);
 /// Where the result of the work goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum ResultPlace {
-    /// To the same screen while the work goes on: there is no place for a bar.
+    /// To the same screen while the work is under way: a bar would be in the way.
     SameScreen,
     /// Into a file or a pipe, or to the screen once the work is done.
     Elsewhere,

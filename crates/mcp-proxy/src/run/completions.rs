@@ -1,5 +1,7 @@
 //! `completions` and `man`: both made from the one list of commands.
 
+mod record_ids;
+
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -8,18 +10,25 @@ use clap_complete::Shell;
 
 use crate::cli::{self, CompletionsArgs, ManArgs};
 use crate::printer;
+use crate::run::sessions::ignore_broken_pipe;
 
 const PROGRAM: &str = "mcp-proxy";
 
 /// Prints a completion script.
 pub fn run(args: &CompletionsArgs) -> Result<ExitCode> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut typed(), PROGRAM, &mut script);
+    let mut commands = typed();
+    clap_complete::generate(args.shell, &mut commands, PROGRAM, &mut script);
     let mut script = String::from_utf8(script).context("the script is not text")?;
     if args.shell == Shell::Bash {
         // clap_complete writes the hyphen of a program's name in two ways, and then does not find its commands again.
         script = script.replace("mcp__subcmd__proxy", "mcp__proxy");
     }
+    let script = record_ids::offer(args.shell, script, &commands);
+    ignore_broken_pipe(print(&script))
+}
+
+fn print(script: &str) -> Result<ExitCode> {
     let mut out = printer::stdout_writer();
     out.write_all(script.as_bytes())
         .and_then(|()| out.flush())?;

@@ -325,7 +325,7 @@ fn outside(
     Box::new(move |text| {
         let editor = editor::configured_editor().ok_or("neither $VISUAL nor $EDITOR is set")?;
         let folder = mcp_proxy_transport::control::private_folder()
-            .map_err(|error| format!("there is no place for the text: {error}"))?;
+            .map_err(|error| format!("cannot make a file for the text: {error}"))?;
         let stops = || stop.load(Ordering::Relaxed) || signals.end().is_some();
         let edited =
             signals.while_editing(|| editor::edit(&editor, &folder, text.as_bytes(), stops));

@@ -1,25 +1,39 @@
 //! Completion scripts, run by a real bash.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
+
+use mcp_proxy_session::testing::{SampleRecord, header, options};
+use mcp_proxy_session::{RecordLocation, Recorder};
 
 use crate::programs::pipe;
 
 /// What bash offers after these words, the last of which is being typed.
 fn offered(words: &[&str]) -> Vec<String> {
+    offered_with(words, None)
+}
+
+/// The same where the records are those of `state`, and the program is in the path.
+fn offered_with(words: &[&str], state: Option<&Path>) -> Vec<String> {
     let script = String::from_utf8(pipe(&["completions", "bash"], b"").stdout).unwrap();
     let previous = words[words.len() - 2];
     let current = words[words.len() - 1];
     let typed: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     let ask = format!(
-        "{script}\nCOMP_WORDS=({})\nCOMP_CWORD={}\n_mcp__proxy mcp-proxy '{current}' '{previous}'\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        "{script}\nCOMP_WORDS=({})\nCOMP_CWORD={}\n_mcp__proxy_with_records mcp-proxy '{current}' '{previous}'\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"",
         typed.join(" "),
         words.len() - 1
     );
-    let output = Command::new("bash")
-        .args(["--norc", "--noprofile", "-c", &ask])
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_mcp-proxy")).parent().unwrap();
+    let path = format!("{}:/usr/bin:/bin", program.display());
+    let mut bash = Command::new("bash");
+    bash.args(["--norc", "--noprofile", "-c", &ask])
+        .env("PATH", path)
+        .stdin(Stdio::null());
+    if let Some(state) = state {
+        bash.env("XDG_STATE_HOME", state).current_dir(state);
+    }
+    let output = bash.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     text.split_whitespace().map(str::to_owned).collect()
 }
@@ -72,4 +86,49 @@ fn no_shell_offers_what_is_hidden() {
         let hidden = words.find(|word| matches!(*word, "__man" | "__guard" | "__sweeper"));
         assert_eq!(hidden, None, "{shell}");
     }
+}
+
+#[test]
+fn bash_offers_records_where_one_is_expected() {
+    let state = tempfile::tempdir().unwrap();
+    let folder = state.path().join("mcp-proxy/sessions");
+    let place = RecordLocation::Folder(folder);
+    let recorder = Recorder::create(place, options(), &header()).unwrap();
+    let mut sample = SampleRecord::writing(recorder);
+    sample.call(1, "tool", "{}");
+    sample.end();
+    std::fs::write(state.path().join("01-other.jsonl"), "").unwrap();
+    let id = &header().id[..8];
+    let begun = &id[..2];
+    for command in ["inspect", "export", "open", "mock", "replay", "savings"] {
+        let mut offered = offered_with(&["mcp-proxy", command, begun], Some(state.path()));
+        offered.sort();
+        assert_eq!(offered, ["01-other.jsonl", id], "{command}");
+    }
+    let after_flag = ["mcp-proxy", "export", "--force", begun];
+    assert!(offered_with(&after_flag, Some(state.path())).contains(&id.to_owned()));
+    let rules = ["mcp-proxy", "rules", "check", "rules.toml", begun];
+    assert!(offered_with(&rules, Some(state.path())).contains(&id.to_owned()));
+    let last = ["mcp-proxy", "inspect", "LA"];
+    assert_eq!(offered_with(&last, Some(state.path())), ["LAST"]);
+    // A value of a flag is not a record.
+    let format = ["mcp-proxy", "export", "--output-format", "js"];
+    assert_eq!(offered_with(&format, Some(state.path())), ["json", "jsonl"]);
+    let ls = ["mcp-proxy", "ls", begun];
+    assert!(!offered_with(&ls, Some(state.path())).contains(&id.to_owned()));
+}
+
+#[test]
+fn zsh_and_fish_ask_for_records() {
+    let script = |shell| String::from_utf8(pipe(&["completions", shell], b"").stdout).unwrap();
+    let zsh = script("zsh");
+    assert!(zsh.contains("\n_mcp-proxy_records() {"), "{zsh}");
+    // inspect, export, open, mock, replay, savings, rules check.
+    assert_eq!(zsh.matches(":_mcp-proxy_records'").count(), 7, "{zsh}");
+    let fish = script("fish");
+    assert_eq!(
+        fish.matches("mcp-proxy sessions --ids").count(),
+        7,
+        "{fish}"
+    );
 }

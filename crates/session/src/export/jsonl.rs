@@ -8,7 +8,6 @@ use super::{ExportFormat, ExportSummary};
 use crate::session_record::{RecordedLine, read_line};
 use crate::{Error, SIDE_LIMIT, SessionRecord};
 use std::io::Write;
-use std::os::unix::fs::FileExt;
 
 pub(super) const JSONL: ExportFormat = ExportFormat {
     name: "jsonl",
@@ -17,7 +16,7 @@ pub(super) const JSONL: ExportFormat = ExportFormat {
     write,
 };
 
-fn write(
+pub(crate) fn write(
     session: &SessionRecord,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64, u64),
@@ -67,5 +66,6 @@ fn lines(
 fn lacks_body(session: &SessionRecord, record: &RecordedLine) -> bool {
     record.kind() == "msg"
         && record.line.len() < SIDE_LIMIT
-        && read_line(&record.line, session.folder()).is_ok_and(|message| has_missing_body(&message))
+        && read_line(&record.line, session.folder_at(record.offset))
+            .is_ok_and(|message| has_missing_body(&message))
 }

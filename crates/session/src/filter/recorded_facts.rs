@@ -1,6 +1,7 @@
 //! Facts about a message that is in a record.
 
 use std::borrow::Cow;
+use std::path::Path;
 
 use bytes::Bytes;
 use mcp_proxy_wire::{Id, Message, PartialHead};
@@ -156,7 +157,7 @@ impl SessionRecord {
 }
 
 /// Whether a pattern is in the message that a line holds.
-pub(super) fn has_pattern(session: &SessionRecord, pattern: &Pattern, line: &[u8]) -> bool {
+pub(super) fn has_pattern(folder: &Path, pattern: &Pattern, line: &[u8]) -> bool {
     let mut members = line_members::LineMembers::new(line);
     while let Some(key) = members.next_key() {
         if key == b"raw" {
@@ -175,7 +176,7 @@ pub(super) fn has_pattern(session: &SessionRecord, pattern: &Pattern, line: &[u8
                 return bytes.is_ok_and(|bytes| pattern.is_in(&bytes));
             }
             b"raw_ref" => {
-                let body = side_body(value, session.folder());
+                let body = side_body(value, folder);
                 return body.is_ok_and(|body| pattern.is_in_body(&body));
             }
             _ => {}

@@ -14,6 +14,7 @@ use escapes::{LONGEST, may_hide, resolved};
 use mcp_proxy_wire::Kind;
 use std::cell::OnceCell;
 use std::io::Read;
+use std::path::Path;
 
 /// Words that must all occur.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -86,7 +87,7 @@ impl Words {
 }
 
 /// Whether each occurs in the message that a record line holds.
-pub(super) fn are_in_line(session: &SessionRecord, words: &[&str], line: &[u8]) -> bool {
+pub(super) fn are_in_line(folder: &Path, words: &[&str], line: &[u8]) -> bool {
     let mut searched: Vec<SearchText<'_>> = Vec::with_capacity(4);
     let mut side = None;
     let mut members = line_members::LineMembers::new(line);
@@ -100,7 +101,7 @@ pub(super) fn are_in_line(session: &SessionRecord, words: &[&str], line: &[u8]) 
             b"jsonrpc_id" | b"client_id" | b"method" | b"name" => {
                 searched.push(SearchText::new(value))
             }
-            b"raw_ref" => side = side_body(value, session.folder()).ok(),
+            b"raw_ref" => side = side_body(value, folder).ok(),
             _ => {}
         }
     }

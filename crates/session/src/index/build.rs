@@ -5,14 +5,13 @@ use super::row::Flag;
 use super::strings::{StringId, hash};
 use super::{Index, LineLocation, OutsideLine, Row, VerdictLocation};
 use crate::line_members::{self, LineMembers};
-use crate::lines::LineScanner;
-use std::fs::File;
+use crate::lines::{LineScanner, ReadAt};
 use std::io;
 use std::num::NonZeroU64;
 
 impl Index {
     /// Reads what was appended since, at most `most` lines. Returns how many rows are new.
-    pub(crate) fn extend(&mut self, file: &File, most: usize) -> io::Result<usize> {
+    pub(crate) fn extend(&mut self, file: &dyn ReadAt, most: usize) -> io::Result<usize> {
         let before = self.rows.len();
         let mut lines = LineScanner::new(file, self.covered, u64::MAX);
         let mut left = most;

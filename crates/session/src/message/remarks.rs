@@ -101,10 +101,22 @@ fn own_problem(message: &ProxyMessage, asked: Option<&str>) -> Option<MessagePro
             let failed = body
                 .span(Field::ResultField("isError"))
                 .is_some_and(|span| body.slice(span) == b"true");
-            if failed { problem("tool error") } else { None }
+            failed.then(|| MessageProblem {
+                what: "tool error".to_owned(),
+                text: tool_error_text(&body),
+            })
         }
         _ => None,
     }
+}
+
+/// What a tool says about its failure: the first line of the first text in its content.
+fn tool_error_text(body: &Message) -> Option<String> {
+    let content = body.slice(body.span(Field::ResultField("content"))?);
+    let content: Vec<serde_json::Value> = serde_json::from_slice(content).ok()?;
+    let mut texts = content.iter().filter_map(|item| item.get("text")?.as_str());
+    let mut lines = texts.next()?.lines().map(str::trim);
+    lines.find(|line| !line.is_empty()).map(str::to_owned)
 }
 
 fn body_of(raw: &RawBody) -> Message {

@@ -6,7 +6,6 @@ use crate::message::{HttpHead, ProxyMessage};
 use bytes::Bytes;
 use memchr::memmem;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 
 /// How many bytes between messages are read for it, and how many such places. The head of an answer's stream comes shortly
 /// before it. That of a stream that has been open for hours may be further away, and is then not found.

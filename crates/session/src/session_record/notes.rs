@@ -51,7 +51,7 @@ impl SessionNote {
 impl SessionRecord {
     /// The notes of people, in order. What the proxy notes itself is not among them.
     pub fn notes(&self) -> Result<Vec<SessionNote>, Error> {
-        let failed = |error| Error::io("read", &self.path, error);
+        let failed = |error| Error::io("read", self.path(), error);
         let mut lines = LineScanner::new(&self.file, 0, self.index.covered);
         let mut notes = Vec::new();
         while let Some(line) = lines.next_line().map_err(failed)? {
@@ -60,7 +60,7 @@ impl SessionRecord {
             }
             let mut bytes = Bytes::copy_from_slice(line.bytes);
             if let Some(hide) = &self.hide {
-                bytes = hide.line(&bytes, &self.folder)?;
+                bytes = hide.line(&bytes, self.folder_at(line.offset))?;
             }
             notes.extend(note(&bytes).filter(|note| {
                 let about = note.sequence.filter(|_| self.thinned);

@@ -139,9 +139,9 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
     if let Some(id) = client_id {
         found.show_client_id(id);
     }
-    found.id = id.ok_or("there is no id")?;
-    found.timestamp = timestamp.ok_or("there is no timestamp")?;
-    found.direction = direction.ok_or("there is no direction")?;
+    found.id = id.ok_or("it has no id")?;
+    found.timestamp = timestamp.ok_or("it has no timestamp")?;
+    found.direction = direction.ok_or("it has no direction")?;
     found.origin = origin.unwrap_or(found.direction.from().into());
     // What the proxy made or an import brought has none in its line.
     if let (Kind::Batch, true, RawBody::Json(raw)) =
@@ -193,7 +193,7 @@ pub(crate) fn verdict(line: &Bytes, folder: &Path) -> Result<Verdict, String> {
             },
         }
     }
-    found.timestamp = timestamp.ok_or("there is no timestamp")?;
+    found.timestamp = timestamp.ok_or("it has no timestamp")?;
     if let Some(origin) = &mut found.replay_of {
         origin.is_edited = is_edited;
     }

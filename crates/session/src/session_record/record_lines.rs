@@ -3,12 +3,12 @@
 //! Kinds of record that this build does not know are given out like the others: a newer proxy wrote them, and an export must not
 //! lose them.
 
+use super::SessionRecord;
 use crate::line_members::{self, LineMembers};
 use crate::lines::{LineScanner, OVERLONG};
 use crate::{Error, ProxyMessage, Redaction};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
-use std::path::Path;
 
 /// One line of a record.
 #[derive(Debug, Clone)]
@@ -43,23 +43,20 @@ impl RecordedLine {
 /// The lines of a record.
 #[derive(Debug)]
 pub struct RecordedLines<'a> {
+    session: &'a SessionRecord,
     lines: LineScanner<'a>,
-    path: &'a Path,
-    folder: &'a Path,
     hide: Option<&'a Redaction>,
 }
 
 impl<'a> RecordedLines<'a> {
     pub(super) fn new(
-        lines: LineScanner<'a>,
-        path: &'a Path,
-        folder: &'a Path,
+        session: &'a SessionRecord,
+        offset: u64,
         hide: Option<&'a Redaction>,
     ) -> RecordedLines<'a> {
         RecordedLines {
-            lines,
-            path,
-            folder,
+            session,
+            lines: LineScanner::new(&session.file, offset, session.covered()),
             hide,
         }
     }
@@ -67,11 +64,9 @@ impl<'a> RecordedLines<'a> {
     /// The line as a message, if it is a `msg`. Verdicts are not folded in.
     pub fn message(&self, record: &RecordedLine) -> Option<Result<ProxyMessage, Error>> {
         (record.kind() == "msg").then(|| {
-            super::read::message(&record.line, self.folder).map_err(|why| Error::Damaged {
-                path: self.path.to_path_buf(),
-                offset: record.offset,
-                why,
-            })
+            let offset = record.offset;
+            super::read::message(&record.line, self.session.folder_at(offset))
+                .map_err(|why| self.session.damaged_line(offset, why))
         })
     }
 }
@@ -83,7 +78,7 @@ impl Iterator for RecordedLines<'_> {
         loop {
             let line = match self.lines.next_line() {
                 Ok(line) => line?,
-                Err(error) => return Some(Err(Error::io("read", self.path, error))),
+                Err(error) => return Some(Err(Error::io("read", self.session.path(), error))),
             };
             if line.bytes == OVERLONG {
                 continue;
@@ -92,7 +87,7 @@ impl Iterator for RecordedLines<'_> {
             let offset = line.offset;
             let shown = match self.hide {
                 None => Ok(bytes),
-                Some(hide) => hide.line(&bytes, self.folder),
+                Some(hide) => hide.line(&bytes, self.session.folder_at(offset)),
             };
             return Some(shown.map(|line| RecordedLine { offset, line }));
         }

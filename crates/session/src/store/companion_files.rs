@@ -3,7 +3,7 @@
 //! Index, large bodies, what repair cut off, and the export that `proxy --output-format` writes at the end of a run. Everything
 //! else in the folder is somebody else's.
 
-use super::RecordListing;
+use crate::record_file::RecordOpening;
 use crate::{Error, exporters, index, recorder, repair};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
@@ -63,7 +63,7 @@ impl FolderListing {
             .filter(|name| is_ours(name))
             .map(|name| record.with_file_name(name))
             // An export as `jsonl` is a record, and listed as one.
-            .filter(|path| path.is_dir() || RecordListing::header(path).is_err())
+            .filter(|path| path.is_dir() || RecordOpening::read(path).is_err())
             .collect()
     }
 }

@@ -264,6 +264,24 @@ fn markdown_marks_failed_tools_names_answers_and_folds_stderr_last() {
 }
 
 #[test]
+fn a_failed_tool_is_shown_with_the_first_line_of_what_it_says() {
+    let mut record = SampleRecord::new();
+    let call = record.call(1, "divide", "{}");
+    let text = r#"{"isError":true,"content":[{"type":"image"},{"type":"text","text":"\n division by zero\n  at line 4"}]}"#;
+    record.result(1, call, text);
+    record.flush();
+    let session = record.open();
+    let problem = session.message_with_context(1).unwrap().problem().unwrap();
+    assert_eq!(problem.what, "tool error");
+    assert_eq!(problem.text.as_deref(), Some("division by zero"));
+    let report = exported(&session, "markdown");
+    assert!(
+        report.contains("⚠ tool error: division by zero,"),
+        "{report}"
+    );
+}
+
+#[test]
 fn words_find_the_answers_of_a_tool_and_of_a_method() {
     let session = interventions().open();
     let found = |filter: &str| -> Vec<u64> {

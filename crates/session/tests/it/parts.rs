@@ -184,10 +184,12 @@ fn only_the_last_part_is_live_and_all_are_listed_as_one_session() {
     assert!(live[0] && !live[1..].contains(&true));
     let continues: Vec<bool> = listed.iter().map(|record| record.continues).collect();
     assert!(!continues[0] && !continues[1..].contains(&false));
-    // A copy of a part is a record like any other.
+    // A copy has the whole session, whichever part is named.
     let copy = record.beside("copy.jsonl");
     copy_record(&listed[1].path, &copy).unwrap();
-    assert_eq!(SessionRecord::open(&copy).unwrap().part().number, parts[1]);
+    let copy = SessionRecord::open(&copy).unwrap();
+    assert_eq!((copy.part().number, copy.len()), (1, 20));
+    assert_eq!((copy.next_part(), copy.damaged()), (None, 0));
 }
 
 #[test]
@@ -295,4 +297,135 @@ fn parts_that_were_removed_are_left_out() {
     let first = parts.row(0).unwrap().sequence();
     assert!(first > 1 && parts.oldest_sequence() == first);
     assert_eq!(parts.find(1), None);
+}
+
+/// A session in parts with all that one file can say about messages of another, and the same in one file.
+fn divided_and_whole() -> (SampleRecord, SampleRecord) {
+    let write = |mut record: SampleRecord| {
+        let stdio = PeerInfo::new(Transport::Stdio);
+        let named = PeerInfo {
+            name: Some("files".to_owned()),
+            ..stdio.clone()
+        };
+        record.opened(1, &stdio, &named);
+        let slow = record.call(1, "slow", "{}");
+        let held = record.call(2, "held", "{}");
+        record.verdict("hold", held).write();
+        record.flush();
+        for id in 3..6 {
+            let large = "x".repeat(SIDE_LIMIT);
+            let request = record.call(id, "large", &format!(r#"{{"text":"{large}"}}"#));
+            record.flush();
+            record.result(id, request, "{}");
+            record.flush();
+        }
+        record.result(1, slow, "{}");
+        record.verdict("drop", held).write();
+        record.flush();
+        record.end();
+        record
+    };
+    let whole = RecordOptions {
+        max_size: None,
+        ..options()
+    };
+    (
+        write(small_parts(SIDE_LIMIT as u64)),
+        write(SampleRecord::with(whole, &header())),
+    )
+}
+
+/// An export without what differs between two records of one conversation.
+fn exported(format: &str, session: &SessionRecord) -> String {
+    let mut out = Vec::new();
+    let exporter = mcp_proxy_session::export::exporter(format).unwrap();
+    let summary = exporter.export(session, &mut out, &mut |_, _| {}).unwrap();
+    assert_eq!(summary.missing, 0, "{format}");
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn every_export_has_all_parts() {
+    let (divided, whole) = divided_and_whole();
+    let paths = divided.recorder.part_paths();
+    assert!(paths.len() > 2);
+    let whole = SessionRecord::open_session(whole.path()).unwrap();
+    for path in [&paths[0], &paths[1], paths.last().unwrap()] {
+        let session = SessionRecord::open_session(path).unwrap();
+        assert!(session.paths().eq(paths.iter().map(PathBuf::as_path)));
+        assert_eq!((session.len(), session.part().number), (whole.len(), 1));
+        assert_eq!((session.next_part(), session.damaged()), (None, 0));
+        assert!(session.end().is_some());
+        for exporter in mcp_proxy_session::exporters() {
+            let name = exporter.name();
+            let (lines, expected) = (exported(name, &session), exported(name, &whole));
+            let count = |text: &str, word: &str| text.matches(word).count();
+            for word in ["slow", "held", "large", "files", "drop", "\n"] {
+                assert_eq!(count(&lines, word), count(&expected, word), "{name} {word}");
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_that_are_read_as_one_tell_about_each_other() {
+    let (divided, _) = divided_and_whole();
+    let session = SessionRecord::open_session(divided.path()).unwrap();
+    let answer = session.message_with_context(session.len() - 1).unwrap();
+    assert_eq!(answer.request.unwrap().name.as_deref(), Some("slow"));
+    let held = session.message(1).unwrap();
+    assert!(held.dropped && !held.undecided);
+    // A filter looks into the side files of every part.
+    let mut filtered = SessionRecord::open_session(divided.path()).unwrap();
+    let filter = mcp_proxy_session::Filter::parse("xxxxxxxx").unwrap();
+    filtered.retain_matching(&filter).unwrap();
+    assert_eq!(filtered.len(), 3);
+}
+
+#[test]
+fn a_jsonl_export_of_parts_is_a_record_in_one_file() {
+    let (divided, whole) = divided_and_whole();
+    let session = SessionRecord::open_session(divided.path()).unwrap();
+    let copy = divided.beside("one.jsonl");
+    std::fs::write(&copy, exported("jsonl", &session)).unwrap();
+    let copy = SessionRecord::open(&copy).unwrap();
+    assert_eq!((copy.part().number, copy.next_part()), (1, None));
+    let sequences =
+        |session: &SessionRecord| session.rows().iter().map(|row| row.sequence()).collect();
+    let expected: Vec<u64> = sequences(&SessionRecord::open(whole.path()).unwrap());
+    let found: Vec<u64> = sequences(&copy);
+    assert_eq!(found, expected);
+    let lines = |session: &SessionRecord| session.records().count();
+    assert_eq!(
+        lines(&copy),
+        lines(&SessionRecord::open(whole.path()).unwrap())
+    );
+}
+
+#[test]
+fn a_session_that_is_read_while_it_grows_takes_in_new_parts() {
+    let mut record = small_parts(1_500);
+    talk(&mut record, 1);
+    let mut session = SessionRecord::open_session(record.path()).unwrap();
+    assert_eq!(session.len(), 2);
+    talk(&mut record, 8);
+    assert!(record.recorder.part_paths().len() > 2);
+    assert_eq!(session.refresh().unwrap(), 16);
+    assert!(session.is_live());
+    let lines: Result<Vec<_>, _> = session.stored_lines(0).collect();
+    let kinds = lines.unwrap();
+    let count = |kind: &str| kinds.iter().filter(|line| line.kind() == kind).count();
+    assert_eq!((count("session"), count("msg"), count("next")), (1, 18, 0));
+}
+
+#[test]
+fn a_session_whose_first_part_was_removed_begins_with_the_next() {
+    let mut record = small_parts(1_500);
+    talk(&mut record, 8);
+    let paths = record.recorder.part_paths();
+    std::fs::remove_file(&paths[0]).unwrap();
+    let session = SessionRecord::open_session(paths.last().unwrap()).unwrap();
+    assert_eq!(session.part().number, 2);
+    assert!(session.row(0).unwrap().sequence() > 1);
+    assert_eq!(session.paths().count(), paths.len() - 1);
 }

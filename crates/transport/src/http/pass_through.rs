@@ -2,7 +2,7 @@
 //!
 //! Status codes, headers, event ids, retry fields and comments pass; only what belongs to the hop is rewritten.
 //! Nothing is kept between requests but which session belongs to which connection of the record, and, where the proxy may
-//! have to speak for a client, how that one spoke last.
+//! have to speak for a client, how the client spoke last.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};

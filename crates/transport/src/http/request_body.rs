@@ -28,7 +28,7 @@ pub(crate) fn broke_off(why: &str) -> HttpResponse {
 /// What to say of a body that cannot be read.
 pub(crate) fn unreadable(message: &Message) -> &'static str {
     match is_blank(message.raw()) {
-        true => "there is no message in the body",
+        true => "the body contains no message",
         false => "the body is not JSON",
     }
 }

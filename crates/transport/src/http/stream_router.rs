@@ -34,7 +34,7 @@ pub(crate) enum CannotWait {
     TooLarge { size: usize },
     /// There is no room for it.
     #[error(
-        "no stream of the client is open, {waiting} bytes already wait for one, and there is no room for {size} more (1 MiB in all)"
+        "no stream of the client is open, {waiting} bytes already wait for one, and {size} more do not fit (1 MiB in all)"
     )]
     Full { size: usize, waiting: usize },
 }

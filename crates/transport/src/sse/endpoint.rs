@@ -123,7 +123,7 @@ impl SseEndpoint {
         };
         let message = match whole_body(body, self.limits.message).await {
             Ok(bytes) if is_blank(&bytes) => {
-                let text = "there is no message in the body";
+                let text = "the body contains no message";
                 return error(400, ErrorCode::BAD_REQUEST, text);
             }
             Ok(bytes) => Message::parse(bytes),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use http::Method;
 use http_body_util::BodyExt;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 
 use crate::test_proxy::{TestProxy, read_request, record_lines, write_answer};
@@ -23,6 +24,8 @@ enum AfterAnswer {
     ReadAndClose,
     /// It reads the next request, works on it for this long, and then the connection is reset.
     ReadAndReset(Duration),
+    /// Its answer is large, and another one follows that nobody asked for.
+    SayMore,
 }
 
 /// Serves, and counts the requests that it has read.
@@ -34,9 +37,19 @@ async fn serve(listener: TcpListener, after: AfterAnswer, read: Arc<AtomicUsize>
                 return;
             }
             read.fetch_add(1, Ordering::SeqCst);
+            if let AfterAnswer::SayMore = after {
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length:";
+                let large = format!("{head} 200000\r\n\r\n{}", " ".repeat(200_000));
+                let unasked = format!("{head} 2\r\n\r\n{{}}");
+                let _ = stream.write_all((large + &unasked).as_bytes()).await;
+                if read_request(&mut stream).await {
+                    read.fetch_add(100, Ordering::SeqCst);
+                }
+                return;
+            }
             write_answer(&mut stream, "").await;
             match after {
-                AfterAnswer::Close => {}
+                AfterAnswer::Close | AfterAnswer::SayMore => {}
                 AfterAnswer::CloseAfter(pause) => tokio::time::sleep(pause).await,
                 AfterAnswer::CloseUnread => drop(stream.readable().await),
                 AfterAnswer::ReadAndClose => {
@@ -165,4 +178,17 @@ async fn a_request_whose_connection_is_reset_during_a_long_call_is_not_sent_agai
     assert_eq!(proxy.send(Method::POST).await, 502);
     assert_eq!(proxy.read(), 2, "carried out once");
     assert_eq!(notes(folder.path()), 0);
+}
+
+on_both_runtimes!(
+    a_connection_on_which_the_server_says_more_is_not_used_again,
+    real_time
+);
+async fn a_connection_on_which_the_server_says_more_is_not_used_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = KeptConnections::start(folder.path(), AfterAnswer::SayMore).await;
+    for number in 1..=20 {
+        assert_eq!(proxy.send(Method::POST).await, 200, "request {number}");
+        assert_eq!(proxy.read(), number, "each has a connection of its own");
+    }
 }

@@ -245,8 +245,13 @@ impl App {
         let EditPurpose::Hold { sequence, .. } = purpose else {
             return None;
         };
-        let held = self.proxy.hold_of(sequence);
-        held.filter(|held| held.head_editable)?;
+        let held = self.proxy.hold_of(sequence)?;
+        if held.head_made {
+            return Some(HeadText::of_made_request());
+        }
+        if !held.head_editable {
+            return None;
+        }
         let view = &self.tabs.first()?.view;
         let told = view.message_with_context(sequence).ok()?;
         told.message.http.as_ref().map(HeadText::of)

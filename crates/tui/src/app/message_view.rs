@@ -48,7 +48,7 @@ impl App {
             return;
         }
         let why = match tab.view.filter().is_empty() {
-            true => format!("there is no message #{number}"),
+            true => format!("message #{number} does not exist"),
             false => format!("the filter hides #{number}; Ctrl-L shows everything"),
         };
         self.complain(why);
@@ -62,7 +62,7 @@ impl App {
             return self.complain("no message is selected");
         };
         if let Some(peer) = tab.view.peer(selected) {
-            return self.go_to(peer);
+            return self.show_peer(peer);
         }
         let kind = tab
             .view
@@ -78,6 +78,22 @@ impl App {
             }
             _ => format!("#{selected} has no answer, and answers none"),
         });
+    }
+
+    /// Goes to the other message of a call. A filter that hides it is cleared: of a list of errors, the requests are wanted.
+    fn show_peer(&mut self, peer: u64) {
+        let is_hidden = self
+            .current()
+            .is_some_and(|tab| !tab.view.filter().is_empty() && !tab.select(peer));
+        if !is_hidden {
+            return self.go_to(peer);
+        }
+        self.set_filter("");
+        if self.current().is_some_and(|tab| tab.select(peer)) {
+            self.say(format!("#{peer}; the filter hid it and was cleared"));
+        } else {
+            self.go_to(peer);
+        }
     }
 
     pub(super) fn go_to_parent(&mut self) {

@@ -33,6 +33,14 @@ impl HeadText {
         }
     }
 
+    /// The head of a request that the proxy makes, whose own headers are not known here: others can be set.
+    pub fn of_made_request() -> HeadText {
+        HeadText {
+            first_line: "POST (made by the proxy; set headers below, as `name: value`)".to_owned(),
+            headers: Vec::new(),
+        }
+    }
+
     /// The head and a body, to be edited.
     pub fn above(&self, body: &str) -> String {
         let headers = self.headers.iter();

@@ -1,7 +1,7 @@
 //! Filter, control and status bar.
 
 use mcp_proxy_control::InterceptMode;
-use mcp_proxy_session::Filter;
+use mcp_proxy_session::{Filter, exporters};
 use mcp_proxy_wire::terminal_text::sanitize;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
@@ -348,6 +348,16 @@ fn controls(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(Line::from(spans)), area);
 }
 
+/// What to type after `:export`.
+fn export_hint() -> String {
+    let endings = exporters().iter().map(|exporter| exporter.extension());
+    let endings: Vec<String> = endings.map(|ending| format!(".{ending}")).collect();
+    format!(
+        " a file name; its ending is the format: {}",
+        endings.join(", ")
+    )
+}
+
 /// How a filter is read, at the right; as long as there is none, what it can be.
 fn filter_hint(app: &App, text: &str, room: usize) -> Vec<Span<'static>> {
     let free = room.saturating_sub(text.width());
@@ -394,8 +404,12 @@ fn typing(app: &App, frame: &mut Frame<'_>, area: Rect) {
         span(app, StyleRole::Key, sign),
         span(app, StyleRole::Plain, cut(&text, room + 1)),
     ];
-    if *typing == PromptKind::Filter {
-        spans.extend(filter_hint(app, &text, room));
+    match typing {
+        PromptKind::Filter => spans.extend(filter_hint(app, &text, room)),
+        PromptKind::UiCommand if UiCommand::named(text.trim_end()) == Some(UiCommand::Export) => {
+            spans.push(span(app, StyleRole::Faint, export_hint()));
+        }
+        _ => {}
     }
     frame.render_widget(Clear, area);
     frame.render_widget(Paragraph::new(Line::from(spans)), area);

@@ -155,6 +155,26 @@ fn the_head_of_a_held_message_is_edited_above_its_body() {
 }
 
 #[test]
+fn headers_are_set_in_the_request_that_the_proxy_makes_of_a_held_message() {
+    let mut stage = TestUi::live(record::ordinary());
+    let call = r#"{"jsonrpc":"2.0","id":4,"method":"ping"}"#;
+    let call = stage.record.from_client(call).write();
+    stage.hold(1, call, "breakpoint 1");
+    stage.holds[0]["head_made"] = json!(true);
+    stage.notice("holds", json!({"mode": "passthrough", "held": [1]}));
+    stage.all_read(10);
+    stage.until("it is selected", |app| app.tabs[0].selected == Some(10));
+    stage.press(&["F6"]);
+    let text = editor(&stage).text();
+    assert!(text.starts_with("POST "), "{text}");
+    stage.press(&["end", "enter"]);
+    stage.letters("x-tenant: blue");
+    stage.press(&["ctrl-s"]);
+    let params = json!({"hold": 1, "action": "forward", "headers": {"x-tenant": "blue"}});
+    stage.expect("hold.resolve", params, Ok(json!({"hold": 1})));
+}
+
+#[test]
 fn what_is_no_header_is_not_sent() {
     let mut stage = held_over_http();
     stage.press(&["F6", "down", "home"]);

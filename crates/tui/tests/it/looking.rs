@@ -36,6 +36,18 @@ fn new_messages_are_followed_until_the_user_moves_away() {
 }
 
 #[test]
+fn an_answer_in_a_list_of_errors_leads_to_its_request() {
+    let mut stage = TestUi::live(record::ordinary());
+    stage.press(&["!"]);
+    stage.until("only errors are left", |app| app.tabs[0].view.len() < 9);
+    let error = stage.selected().unwrap();
+    stage.press(&["p"]);
+    assert!(stage.selected().unwrap() < error);
+    assert_eq!(stage.app.tabs[0].view.filter(), "");
+    stage.says(&[&format!("#{}", stage.selected().unwrap())]);
+}
+
+#[test]
 fn a_request_leads_to_its_answer_and_back() {
     let mut stage = TestUi::live(record::ordinary());
     stage.press(&["p"]);

@@ -53,7 +53,7 @@ pub(super) fn spill_store(args: &ServeArgs, options: &DispatchOptions) -> Result
     SpillStore::open(SpillOptions {
         directory: store::state_dir()?
             .parent()
-            .context("there is no folder for state")?
+            .context("cannot find the state directory")?
             .join("spill"),
         quota: args.spill_quota.or(options.spill_quota).unwrap_or(QUOTA),
         ttl: args.spill_ttl.or(options.spill_ttl).unwrap_or(TIME_TO_LIVE),

@@ -47,7 +47,7 @@ pub fn open(config: &Config, run: &Arc<ProxyRun>, about: &RunDescription) -> Opt
     if !config.control {
         return None;
     }
-    // Beside the run, as with old records.
+    // On another thread, as with old records.
     std::thread::spawn(remove_stale_sockets);
     let header = &about.header;
     let facts = facts(config, about);
@@ -110,7 +110,7 @@ fn servers(config: &Config, facts: &RunSummary) -> Vec<RunServer> {
     }
 }
 
-/// How to look at a run, for whoever started it.
+/// How to look at a run, for the person who started it.
 pub fn notice(config: &Config, own: Option<&RunControl>) -> Option<String> {
     let own = own.filter(|_| !config.quiet)?;
     Some(format!(

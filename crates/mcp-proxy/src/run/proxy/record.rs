@@ -75,7 +75,7 @@ pub fn open(config: &Config) -> Result<RunRecord> {
     };
     let path = recorder.path().to_owned();
     if record.place == RecordLocation::Default {
-        // Beside the run, so that a large store costs no start-up time.
+        // On another thread, so that a large store costs no start-up time.
         let quiet = config.quiet;
         std::thread::spawn(move || remove_oldest(quiet));
     }
@@ -142,18 +142,19 @@ fn remove_oldest(quiet: bool) {
     }
 }
 
-/// Writes the exports that `--output-format` asked for: one for each file of the record.
+/// Writes the export that `--output-format` asked for. A record in several parts has one, named after the first.
 pub fn finish(parts: &[PathBuf], record: Option<&RecordConfig>, quiet: bool) -> Result<()> {
     let Some(exporter) = record.and_then(exporter_of) else {
         return Ok(());
     };
-    for path in parts {
-        let target = export_path(path, exporter);
-        let existing = file::ExistingFile::Keep("it is not overwritten");
-        export(path, exporter, &target, existing)?;
-        if !quiet {
-            printer::say(&format!("mcp-proxy: exported to {}", target.display()));
-        }
+    let Some(first) = parts.first() else {
+        return Ok(());
+    };
+    let target = export_path(first, exporter);
+    let existing = file::ExistingFile::Keep("it is not overwritten");
+    export(first, exporter, &target, existing)?;
+    if !quiet {
+        printer::say(&format!("mcp-proxy: exported to {}", target.display()));
     }
     Ok(())
 }
@@ -166,9 +167,10 @@ pub fn export(
     target: &Path,
     existing: file::ExistingFile,
 ) -> Result<u64> {
-    let session = SessionRecord::open(record)?;
+    let session = SessionRecord::open_session(record)?;
+    let records = session.paths().chain([record]);
     let mut exported = ExportSummary::default();
-    let bytes = file::ExportFile::new(target, record, existing)?.write(|sink| {
+    let bytes = file::ExportFile::new(target, records, existing)?.write(|sink| {
         let mut out = BufWriter::with_capacity(1 << 16, sink);
         exported = exporter.export(&session, &mut out, &mut |_, _| {})?;
         out.flush().context("cannot write the export")

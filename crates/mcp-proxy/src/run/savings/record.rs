@@ -71,7 +71,7 @@ impl RecordFigures {
     /// Reads the record called `name`.
     pub(super) fn read(name: &str) -> Result<RecordFigures> {
         let path = record_lookup::find(name)?;
-        let session = SessionRecord::open(&path)?;
+        let session = SessionRecord::open_session(&path)?;
         let mut reader = RecordReader::new(&session);
         reader.read_requests();
         reader.read_lists();

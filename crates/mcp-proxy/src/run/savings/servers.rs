@@ -49,7 +49,7 @@ pub(super) fn ask(
         .and_then(|args| Config::serve(&args))
         .map_err(|error| UsageError(format!("{error:#}")))?;
     let Target::Hub(hub) = &config.target else {
-        bail!("there is no hub");
+        bail!("this configuration is not one of a hub");
     };
     if hub.servers.is_empty() {
         return Err(UsageError("the configuration has no servers".to_owned()).into());

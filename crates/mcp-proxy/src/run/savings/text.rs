@@ -24,7 +24,7 @@ pub(super) fn write(report: &SavingsReport, out: &mut impl Write) -> Result<()> 
     write_servers(&report.servers, out)?;
     match (&report.exposures, report.source) {
         (Some(exposures), _) => write_exposures(exposures, out)?,
-        (None, DefinitionSource::Servers) => writeln!(out, "There are no tools to compare.")?,
+        (None, DefinitionSource::Servers) => writeln!(out, "No tools to compare.")?,
         (None, DefinitionSource::Record) => writeln!(
             out,
             "The record has no tools/list answer with tools, so there is nothing to compare."

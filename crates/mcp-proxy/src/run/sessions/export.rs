@@ -44,11 +44,12 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
     let filter = super::filter(args.filter.as_deref().unwrap_or_default())?;
     let redaction = super::redaction(&args.redact)?;
     let path = record_lookup::find(&args.record)?;
-    // Looked at first: reading a large record in vain would be a pity.
+    let mut session = SessionRecord::open_session(&path)?;
+    // Looked at before the messages: reading a large record in vain would be a pity.
+    let records = session.paths().chain([path.as_path()]);
     let target = output(args)
-        .map(|output| ExportFile::new(output, &path, existing(args)))
+        .map(|output| ExportFile::new(output, records, existing(args)))
         .transpose()?;
-    let mut session = SessionRecord::open(&path)?;
     session.retain_matching(&filter)?;
     if let Some(redaction) = &redaction {
         session = session.redacted(redaction);

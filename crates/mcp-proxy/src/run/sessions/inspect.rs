@@ -8,16 +8,13 @@ mod event_line;
 
 pub use event_line::EventLine;
 
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use mcp_proxy_session::{
-    BodyInclusion, Error, Filter, LONGEST_LINE, RawBody, RecordedLine, SessionRecord,
-};
+use mcp_proxy_session::{BodyInclusion, Error, Filter, RawBody, RecordedLine, SessionRecord};
 
 use super::table::MessageTable;
 use super::{count_of, formatting, ignore_broken_pipe, record_lookup, report_damage};
@@ -37,31 +34,23 @@ fn inspect(args: &InspectArgs) -> Result<ExitCode> {
     let path = record_lookup::find(&args.record)?;
     let mut view = RecordPrinter::open(args, &path)?;
     let mut out = printer::stdout_writer();
-    loop {
-        view.title(&mut out)?;
-        print_record(&mut view, &mut out)?;
-        view.finish(&mut out)?;
-        out.flush()?;
-        report_damage(&view.session);
-        match view.next_part()? {
-            Some(next) if args.follow => view = next,
-            _ => return Ok(ExitCode::SUCCESS),
-        }
-    }
-}
-
-/// Prints one file of the record: what is there, and with `--follow` what comes.
-fn print_record(view: &mut RecordPrinter<'_>, out: &mut impl Write) -> Result<()> {
+    view.title(&mut out)?;
     loop {
         // Asked before reading: what a proxy wrote before it let go of the record is read below.
-        let live = view.session.is_live();
-        view.print_new_lines(out)?;
+        let live = view.records.session.is_live();
+        view.print_new_lines(&mut out)?;
         out.flush()?;
-        if !view.args.follow || !live || view.session.end().is_some() {
-            return Ok(());
+        let session = &view.records.session;
+        // A new part may have begun meanwhile.
+        if !args.follow || session.end().is_some() || !(live || session.is_live()) {
+            break;
         }
         std::thread::sleep(LOOK_EVERY);
     }
+    view.finish(&mut out)?;
+    out.flush()?;
+    report_damage(&view.records.session);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// How messages are shown.
@@ -83,80 +72,81 @@ impl InspectFormat {
     }
 }
 
-/// A record and how far it has been shown.
+/// A session and how far it has been shown.
 pub struct RecordPrinter<'a> {
-    args: &'a InspectArgs,
-    filter: Filter,
-    form: InspectFormat,
-    /// What is shown, without what is to be hidden.
-    session: SessionRecord,
-    /// What the filter looks at where that differs: the record as it is.
-    whole: Option<SessionRecord>,
-    file: File,
+    records: InspectedRecord,
+    messages: MessagePrinter<'a>,
     /// Where the next line starts.
     lines: u64,
     /// The next row.
     rows: usize,
+}
+
+/// What is read.
+struct InspectedRecord {
+    /// What is shown, without what is to be hidden.
+    session: SessionRecord,
+    /// What the filter looks at where that differs: the record as it is.
+    whole: Option<SessionRecord>,
+}
+
+/// Which messages are shown, and how.
+struct MessagePrinter<'a> {
+    args: &'a InspectArgs,
+    filter: Filter,
+    form: InspectFormat,
     /// Messages shown.
     shown: u64,
 }
 
 impl<'a> RecordPrinter<'a> {
-    /// Opens a record; nothing is shown yet.
+    /// Opens the session that a record belongs to; nothing is shown yet.
     pub fn open(args: &'a InspectArgs, path: &Path) -> Result<RecordPrinter<'a>> {
         let filter = match &args.filter {
             Some(filter) => super::filter(filter)?,
             None => super::filter(&args.words.join(" "))?,
         };
         let redaction = super::redaction(&args.redact)?;
-        let mut session = SessionRecord::open(path)?;
+        let mut session = SessionRecord::open_session(path)?;
         let mut whole = None;
         if let Some(redaction) = &redaction {
             session = session.redacted(redaction);
             whole = match filter.is_empty() {
                 true => None,
-                false => Some(SessionRecord::open(path)?),
+                false => Some(SessionRecord::open_session(path)?),
             };
         }
-        // A JSON export has a record somewhere else.
-        let path = session.path();
-        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
         Ok(RecordPrinter {
-            args,
-            filter,
-            form: InspectFormat::new(args),
-            session,
-            whole,
-            file,
+            records: InspectedRecord { session, whole },
+            messages: MessagePrinter {
+                args,
+                filter,
+                form: InspectFormat::new(args),
+                shown: 0,
+            },
             lines: 0,
             rows: 0,
-            shown: 0,
         })
-    }
-
-    /// The part that follows this one, if there is one; nothing of it is shown yet.
-    pub fn next_part(&self) -> Result<Option<RecordPrinter<'a>>> {
-        let next = self.session.next_part().filter(|path| path.exists());
-        next.map(|path| RecordPrinter::open(self.args, &path))
-            .transpose()
     }
 
     /// Begins with the last rows only. Returns how many are left out.
     pub fn skip_to_last(&mut self, count: usize) -> usize {
-        self.rows = self.session.len().saturating_sub(count);
-        self.lines = match self.session.row(self.rows) {
+        let session = &self.records.session;
+        self.rows = session.len().saturating_sub(count);
+        self.lines = match session.row(self.rows) {
             Some(row) => row.offset(),
-            None => self.session.bytes(),
+            None => session.bytes(),
         };
         self.rows
     }
 
     /// What the record is, above the table.
     pub fn title(&self, out: &mut impl Write) -> Result<()> {
-        if !matches!(self.form, InspectFormat::Table(_)) {
+        if !matches!(self.messages.form, InspectFormat::Table(_)) {
             return Ok(());
         }
-        let header = self.session.header();
+        let session = &self.records.session;
+        let header = session.header();
         let target = header
             .server_command
             .as_ref()
@@ -165,24 +155,19 @@ impl<'a> RecordPrinter<'a> {
             .map(|target| format!("  {}", sanitize(target)))
             .unwrap_or_default();
         let started = formatting::day_and_time(header.started_at);
-        let peers = format!("{} ► {}", header.client, self.session.server());
+        let peers = format!("{} ► {}", header.client, session.server());
         writeln!(
             out,
             "{}  {started}  {}{target}",
             sanitize(&header.id),
             sanitize(&peers)
         )?;
-        if let Some(previous) = self.session.previous_part() {
-            let number = self.session.part().number;
-            let gone = if previous.exists() {
-                ""
-            } else {
-                ", removed since"
-            };
+        if let Some(previous) = session.previous_part() {
+            let number = session.part().number;
             let previous = file_name(&previous);
             writeln!(
                 out,
-                "part {number} of the session; the one before it: {previous}{gone}"
+                "from part {number} of the session on: {previous} was removed"
             )?;
         }
         writeln!(out)?;
@@ -191,62 +176,51 @@ impl<'a> RecordPrinter<'a> {
 
     /// Shows the lines that were added since.
     pub fn print_new_lines(&mut self, out: &mut impl Write) -> Result<()> {
-        self.session.refresh()?;
-        if let Some(whole) = &mut self.whole {
+        let InspectedRecord { session, whole } = &mut self.records;
+        session.refresh()?;
+        if let Some(whole) = whole {
             whole.refresh()?;
         }
+        let session = &self.records.session;
         let seen = self.rows;
-        let end = self.session.bytes();
-        let mut file = self.file.try_clone()?;
-        file.seek(SeekFrom::Start(self.lines))?;
-        let mut lines = BufReader::with_capacity(1 << 16, file.take(end - self.lines));
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            let mut len = lines
-                .by_ref()
-                .take(LONGEST_LINE)
-                .read_until(b'\n', &mut line)?;
-            if len == 0 {
-                break;
-            }
-            if line.ends_with(b"\n") {
-                line.pop();
-            } else if len as u64 == LONGEST_LINE {
-                // Nothing that a proxy wrote: the index counts it among the lines that cannot be read.
-                len += lines.skip_until(b'\n')?;
-                self.lines += len as u64;
-                continue;
-            }
-            let record = RecordedLine {
-                offset: self.lines,
-                line: line.clone().into(),
-            };
-            self.lines += len as u64;
-            if self
-                .session
+        for record in session.stored_lines(self.lines) {
+            let record = record?;
+            let is_message = session
                 .row(self.rows)
-                .is_some_and(|row| row.offset() == record.offset)
-            {
-                let index = self.rows;
+                .is_some_and(|row| row.offset() == record.offset);
+            if is_message {
                 self.rows += 1;
-                self.message(index, out)?;
+                self.messages.message(&self.records, self.rows - 1, out)?;
             } else {
-                self.other(&record, seen, out)?;
+                self.messages.other(session, &record, seen, out)?;
             }
         }
+        self.lines = session.bytes();
         Ok(())
     }
 
-    fn message(&mut self, index: usize, out: &mut impl Write) -> Result<()> {
-        let Some(row) = self.session.row(index) else {
+    /// How it ended, below the table.
+    pub fn finish(&self, out: &mut impl Write) -> Result<()> {
+        self.messages.finish(&self.records.session, out)
+    }
+}
+
+impl MessagePrinter<'_> {
+    fn message(
+        &mut self,
+        records: &InspectedRecord,
+        index: usize,
+        out: &mut impl Write,
+    ) -> Result<()> {
+        let session = &records.session;
+        let Some(row) = session.row(index) else {
             return Ok(());
         };
         let wanted = self
             .args
             .seq
             .is_none_or(|seq| (seq.first..=seq.last).contains(&row.sequence()));
-        let whole = self.whole.as_ref().unwrap_or(&self.session);
+        let whole = records.whole.as_ref().unwrap_or(session);
         if !wanted
             || !self
                 .filter
@@ -256,14 +230,13 @@ impl<'a> RecordPrinter<'a> {
         }
         self.shown += 1;
         let shown = match &mut self.form {
-            InspectFormat::Table(table) => table.row(&self.session, index, out),
-            InspectFormat::Detail => detail::write(&self.session, index, out),
-            InspectFormat::Json => self
-                .session
+            InspectFormat::Table(table) => table.row(session, index, out),
+            InspectFormat::Detail => detail::write(session, index, out),
+            InspectFormat::Json => session
                 .message_with_context(index)
                 .map_err(Into::into)
                 .and_then(|told| write_json(out, &told.to_json(BodyInclusion::Include))),
-            InspectFormat::Raw => write_raw(&self.session, index, out),
+            InspectFormat::Raw => write_raw(session, index, out),
         };
         match shown {
             // One bad line does not hide the others.
@@ -277,13 +250,19 @@ impl<'a> RecordPrinter<'a> {
     }
 
     /// A line that is not a message: shown with `--all`, and when it says what became of a message shown before.
-    fn other(&mut self, record: &RecordedLine, seen: usize, out: &mut impl Write) -> Result<()> {
+    fn other(
+        &mut self,
+        session: &SessionRecord,
+        record: &RecordedLine,
+        seen: usize,
+        out: &mut impl Write,
+    ) -> Result<()> {
         let late_verdict = || {
             let sequence = (record.kind() == "act")
                 .then(|| record.member("sequence"))
                 .flatten();
             sequence
-                .and_then(|sequence| self.session.find(sequence))
+                .and_then(|sequence| session.find(sequence))
                 .is_some_and(|row| row < seen)
         };
         if matches!(record.kind(), "" | "session" | "end" | "next")
@@ -294,20 +273,19 @@ impl<'a> RecordPrinter<'a> {
         if !self.filter.matches_text(&EventLine::read(record).text) {
             return Ok(());
         }
-        let record = self.session.redact_line(record.clone())?;
+        let record = session.redact_line(record.clone())?;
         let happening = EventLine::read(&record);
         match &mut self.form {
-            InspectFormat::Table(table) => table.event(&self.session, &happening, out),
+            InspectFormat::Table(table) => table.event(session, &happening, out),
             InspectFormat::Json if self.args.all => write_json(out, &record.line),
             _ => Ok(()),
         }
     }
 
-    /// How it ended, below the table.
-    pub fn finish(&self, out: &mut impl Write) -> Result<()> {
-        let len = self.session.len() as u64;
+    fn finish(&self, session: &SessionRecord, out: &mut impl Write) -> Result<()> {
+        let len = session.len() as u64;
         if let (Some(seq), 0, true) = (self.args.seq, self.shown, self.filter.is_empty()) {
-            let rows = self.session.rows();
+            let rows = session.rows();
             let last = rows.iter().map(|row| row.sequence()).max();
             let range = last.map_or("it has none".to_owned(), |last| {
                 format!("its last is {last}")
@@ -323,20 +301,22 @@ impl<'a> RecordPrinter<'a> {
         } else {
             format!("{} of {messages}", self.shown)
         };
-        let end = match self.session.end() {
-            Some(end) => format!(
+        let end = match (session.end(), session.next_part()) {
+            (Some(end), _) => format!(
                 "ended {}: {}",
                 formatting::time_of_day(end.timestamp),
                 sanitize(&end.why)
             ),
-            None if self.session.next_part().is_some() => {
-                let next = self.session.next_part().unwrap_or_default();
-                format!("the session continues in {}", file_name(&next))
-            }
-            None if self.session.is_live() => {
+            (None, _) if session.is_live() => {
                 "still being written (--follow waits for more)".to_owned()
             }
-            None => "no end was recorded: the proxy was killed, or the machine stopped".to_owned(),
+            (None, Some(next)) => format!(
+                "the session continues in {}, which is missing",
+                file_name(&next)
+            ),
+            (None, None) => {
+                "no end was recorded: the proxy was killed, or the machine stopped".to_owned()
+            }
         };
         writeln!(out, "\n{count}; {end}")?;
         Ok(())

@@ -29,7 +29,9 @@ fn list(args: &SessionsArgs) -> Result<ExitCode> {
     let folder = store::state_dir()?;
     let records = store::list(&folder)?;
     let mut out = printer::stdout_writer();
-    if args.json {
+    if args.ids {
+        ids(&records, &mut out)?;
+    } else if args.json {
         records
             .iter()
             .try_for_each(|record| json_line(record, &mut out))?;
@@ -38,6 +40,21 @@ fn list(args: &SessionsArgs) -> Result<ExitCode> {
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Ids, and after a tab what they are. The parts of a session have one id.
+fn ids(records: &[RecordListing], out: &mut impl Write) -> Result<()> {
+    let width = record_lookup::id_width(records);
+    for record in records.iter().filter(|record| !record.continues) {
+        writeln!(
+            out,
+            "{}\t{}  {}",
+            record_lookup::short_id(record, width),
+            formatting::day_and_time(record.started_at),
+            formatting::cut(&sanitize(&record.target), TARGET),
+        )?;
+    }
+    Ok(())
 }
 
 fn table(

@@ -124,7 +124,7 @@ fn full_id<'a>(name: &str, records: &'a [RecordListing]) -> Result<&'a str> {
     match ids.len() {
         1 => Ok(ids.first().copied().unwrap_or_default()),
         0 => bail!(
-            "there is no record {}: `mcp-proxy sessions` lists them",
+            "unknown record {}: `mcp-proxy sessions` lists them",
             sanitize(name)
         ),
         several => bail!(

@@ -34,7 +34,7 @@ fn path_of(name: &str) -> Result<PathBuf> {
         return Ok(stored);
     }
     if looks_like_a_path(name) {
-        bail!("there is no file {}", sanitize(name));
+        bail!("{}: no such file", sanitize(name));
     }
     let folder = folder?;
     let records = store::list(&folder)?;
@@ -72,10 +72,13 @@ fn choose<'a>(
     records: &'a [RecordListing],
 ) -> Result<&'a RecordListing> {
     let Some(newest) = records.first() else {
-        let name = sanitize(name);
         let folder = folder.display();
+        let unknown = match name {
+            LAST => String::new(),
+            name => format!("{}: no such file, and ", sanitize(name)),
+        };
         bail!(
-            "{name}: there is no such file, and no record in {folder}; a run of the proxy makes one (mcp-proxy demo)"
+            "{unknown}no records in {folder} yet; every run of the proxy makes one (try mcp-proxy demo)"
         );
     };
     if name == LAST {
@@ -94,7 +97,7 @@ fn choose<'a>(
         // Newest first.
         [last, ..] if are_parts(&wanted) => Ok(last),
         [] => bail!(
-            "{}: there is no such file, and no such record in {}:{}",
+            "{}: no such file, and no such record in {}:{}",
             sanitize(name),
             folder.display(),
             lines(records.iter())

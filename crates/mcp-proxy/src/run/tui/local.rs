@@ -36,7 +36,7 @@ pub fn serve(far: ProxyPortPeer, record: PathBuf) {
 
 fn answer(ask: &ProxyRequest, record: &Path) -> Result<Bytes, String> {
     if !matches!(ask.method, Method::Save | Method::Export) {
-        return Err("this is a record: there is no proxy that could do that".to_owned());
+        return Err("this is a record, and only a running proxy can do that".to_owned());
     }
     let wanted: FileParams =
         serde_json::from_str(&ask.params).map_err(|error| error.to_string())?;

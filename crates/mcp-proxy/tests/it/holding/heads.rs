@@ -148,6 +148,9 @@ fn headers_of_a_held_message_can_be_given_where_the_proxy_makes_the_request() {
     let mut client = house.start_before(&["--break", "ping"], &target, TestProxy::wait_for_id);
     client.say(PING);
     let hold = format!("hold={}", house.held());
+    let row = house.ctl(&["hold.list"])["holds"][0].clone();
+    let head = (&row["head_editable"], &row["head_made"]);
+    assert_eq!(head, (&json!(false), &json!(true)), "{row}");
     let headers = r#"headers={"x-tenant":"blue","user-agent":null}"#;
     house.ctl(&["hold.resolve", &hold, "action=forward", headers]);
     until("the answer is held", || {
@@ -155,6 +158,7 @@ fn headers_of_a_held_message_can_be_given_where_the_proxy_makes_the_request() {
     });
     // The answer leaves over stdio.
     let hold = format!("hold={}", house.held());
+    assert_eq!(house.ctl(&["hold.list"])["holds"][0]["head_made"], false);
     let fault = house.refused(&["hold.resolve", &hold, "action=forward", headers]);
     assert_eq!(fault["data"]["reason"], "header", "{fault}");
     house.ctl(&["continue"]);

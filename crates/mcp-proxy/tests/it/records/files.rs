@@ -171,14 +171,16 @@ fn in_parts(place: &TestStore) -> SampleRecord {
     let recorder = Recorder::create(location, options, &header()).unwrap();
     let mut sample = SampleRecord::writing(recorder);
     for id in 1..=6 {
-        sample.call(id, "tool", "{}");
+        let call = sample.call(id, "tool", "{}");
+        sample.flush();
+        sample.result(id, call, r#"{"content":[]}"#);
         sample.flush();
     }
     sample
 }
 
 #[test]
-fn parts_are_listed_and_name_each_other() {
+fn parts_are_listed_and_every_command_reads_all_of_them() {
     let place = TestStore::new();
     let mut sample = in_parts(&place);
     sample.end();
@@ -198,14 +200,33 @@ fn parts_are_listed_and_name_each_other() {
         "{table}"
     );
     let name = |index: usize| parts[index].file_name().unwrap().to_str().unwrap();
-    let last = place.print(&["inspect", "LAST"]);
-    assert!(last.contains(name(parts.len() - 2)), "{last}");
-    assert_eq!(place.print(&["inspect", &header().id]), last);
-    let first = place.print(&["inspect", name(0)]);
-    assert!(first.contains(name(1)), "{first}");
-    // To follow a record is to follow all of it.
-    let all = place.print(&["inspect", name(0), "--follow", "--json"]);
-    assert_eq!(record_lines(&all).len(), 6, "{all}");
+    // Whichever way it is named, it is the whole session.
+    let names = ["LAST", &header().id, name(0), name(1)];
+    for record in names {
+        for follow in [&[][..], &["--follow"]] {
+            let words = [&["inspect", record, "--json"], follow].concat();
+            let all = record_lines(&place.print(&words));
+            let numbers = all
+                .iter()
+                .map(|message| message["sequence"].as_u64().unwrap());
+            assert!(numbers.eq(1..=12), "{record} {follow:?}: {all:?}");
+            let answer = all.last().unwrap();
+            assert_eq!(answer["asked"]["name"], "tool", "{answer}");
+        }
+        let document: Value = serde_json::from_str(&place.print(&["export", record])).unwrap();
+        assert_eq!(document["messages"].as_array().unwrap().len(), 12);
+        assert!(document["ended_at"].is_string(), "{document}");
+        let lines = place.print(&["export", record, "--output-format", "jsonl"]);
+        assert_eq!(lines.matches(r#"{"t":"msg""#).count(), 12, "{lines}");
+        assert_eq!(lines.matches(r#"{"t":"next""#).count(), 0, "{lines}");
+        let savings: Value =
+            serde_json::from_str(&place.print(&["savings", record, "--json"])).unwrap();
+        assert_eq!(savings["record"]["calls"], 6, "{savings}");
+    }
+    // No part is overwritten by an export of the session.
+    let part = parts[1].to_str().unwrap();
+    let refused = place.run(&["export", name(0), "--output", part, "--force"]);
+    assert_ne!(refused.code, Some(0));
     drop(sample);
     let removed = place.print(&["prune", &header().id, "-y"]);
     assert!(
@@ -244,14 +265,10 @@ fn a_run_continues_its_record_in_a_new_part_and_says_so() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
     assert!(stderr.contains("r.part2.jsonl"), "{stderr}");
-    let second = json(&place, "r.part2.json");
-    let first = json(&place, "r.json");
-    assert_eq!(first["id"], second["id"]);
-    let last = first["messages"].as_array().unwrap().last().unwrap()["sequence"].as_u64();
-    assert_eq!(
-        second["messages"][0]["sequence"].as_u64(),
-        last.map(|last| last + 1)
-    );
+    // One export has all of them.
+    let exported = json(&place, "r.json");
+    assert_eq!(exported["messages"].as_array().unwrap().len(), 18);
+    assert!(!place.path("r.part2.json").exists());
 }
 
 #[test]

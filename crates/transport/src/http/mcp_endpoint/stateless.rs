@@ -105,7 +105,7 @@ fn refusal(message: &Message) -> Option<(ErrorCode, &'static str)> {
         Kind::Malformed => Some((ErrorCode::PARSE_ERROR, unreadable(message))),
         Kind::Other => Some((ErrorCode::INVALID_REQUEST, "the body is not a message")),
         Kind::Batch if !message.parts()?.iter().any(is_message) => {
-            let text = "there is no message in the batch";
+            let text = "the batch contains no message";
             Some((ErrorCode::INVALID_REQUEST, text))
         }
         _ => None,

@@ -75,7 +75,7 @@ impl<'a> RowFeed<'a> {
         let mut out = printer::stdout_writer();
         match self {
             RowFeed::Record(view) => {
-                print_parts(view, &mut out)?;
+                view.print_new_lines(&mut out)?;
             }
             RowFeed::Ring { table, next } => loop {
                 let request = GetRequest {
@@ -110,21 +110,11 @@ impl<'a> RowFeed<'a> {
         let mut out = printer::stdout_writer();
         match self {
             RowFeed::Record(view) => {
-                print_parts(view, &mut out)?;
+                view.print_new_lines(&mut out)?;
                 view.finish(&mut out)?;
             }
             RowFeed::Ring { .. } => writeln!(out, "\nthe proxy has ended")?,
         }
         Ok(out.flush()?)
     }
-}
-
-/// Shows what is new in the record, and in the parts that follow.
-fn print_parts(view: &mut RecordPrinter<'_>, out: &mut impl std::io::Write) -> Result<()> {
-    view.print_new_lines(out)?;
-    while let Some(next) = view.next_part()? {
-        *view = next;
-        view.print_new_lines(out)?;
-    }
-    Ok(())
 }

@@ -39,8 +39,12 @@ enum ExportFileKind {
 }
 
 impl ExportFile {
-    /// Checks that `path` may be written. `record` is what is exported.
-    pub fn new(path: &Path, record: &Path, existing: ExistingFile) -> Result<ExportFile> {
+    /// Checks that `path` may be written. `records` are the files that are exported.
+    pub fn new<'r>(
+        path: &Path,
+        records: impl IntoIterator<Item = &'r Path>,
+        existing: ExistingFile,
+    ) -> Result<ExportFile> {
         let shown = path.display();
         let facts = match std::fs::metadata(path) {
             Ok(facts) => facts,
@@ -59,7 +63,8 @@ impl ExportFile {
         let path = path
             .canonicalize()
             .with_context(|| format!("cannot write {shown}"))?;
-        if record.canonicalize().is_ok_and(|record| record == path) {
+        let is_target = |record: &Path| record.canonicalize().is_ok_and(|record| record == path);
+        if records.into_iter().any(is_target) {
             bail!("{shown} is the record itself");
         }
         let kind = match (facts.is_file(), existing) {
@@ -180,7 +185,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("r.jsonl");
         let path = folder.path().join("x.json");
-        let target = ExportFile::new(&path, &record, ExistingFile::Keep(FORCE)).unwrap();
+        let target = ExportFile::new(&path, [record.as_path()], ExistingFile::Keep(FORCE)).unwrap();
         target.write(|_| bail!("no")).unwrap_err();
         assert_eq!(names(folder.path()), Vec::<String>::new());
         let size = target.write(|out| Ok(out.write_all(b"{}")?)).unwrap();
@@ -196,14 +201,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("r.jsonl");
         let path = folder.path().join("x.json");
-        let target = ExportFile::new(&path, &record, ExistingFile::Keep(FORCE)).unwrap();
+        let target = ExportFile::new(&path, [record.as_path()], ExistingFile::Keep(FORCE)).unwrap();
         std::fs::write(&path, "mine").unwrap();
         let error = target.write(|out| Ok(out.write_all(b"{}")?)).unwrap_err();
         assert!(format!("{error:#}").contains("x.json"), "{error:#}");
-        let error = ExportFile::new(&path, &record, ExistingFile::Keep(FORCE)).unwrap_err();
+        let error =
+            ExportFile::new(&path, [record.as_path()], ExistingFile::Keep(FORCE)).unwrap_err();
         assert!(error.to_string().ends_with(FORCE), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), b"mine");
-        ExportFile::new(&path, &record, ExistingFile::Replace)
+        ExportFile::new(&path, [record.as_path()], ExistingFile::Replace)
             .unwrap()
             .write(|out| Ok(out.write_all(b"{}")?))
             .unwrap();
@@ -216,9 +222,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("r.jsonl");
         std::fs::write(&record, "").unwrap();
-        assert!(ExportFile::new(&record, &record, ExistingFile::Replace).is_err());
-        assert!(ExportFile::new(folder.path(), &record, ExistingFile::Replace).is_err());
-        let null = ExportFile::new(Path::new("/dev/null"), &record, ExistingFile::Replace).unwrap();
+        assert!(ExportFile::new(&record, [record.as_path()], ExistingFile::Replace).is_err());
+        assert!(ExportFile::new(folder.path(), [record.as_path()], ExistingFile::Replace).is_err());
+        let null = ExportFile::new(
+            Path::new("/dev/null"),
+            [record.as_path()],
+            ExistingFile::Replace,
+        )
+        .unwrap();
         assert_eq!(null.kind, ExportFileKind::Device);
         assert_eq!(null.write(|out| Ok(out.write_all(b"{}")?)).unwrap(), 2);
     }

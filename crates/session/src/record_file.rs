@@ -1,0 +1,179 @@
+//! The bytes of a record: one file, or the parts of a session read as one.
+//!
+//! Offsets continue from part to part. What only joins two parts is left out: the line that names the next part, that part's
+//! header, and the `open` lines that it repeats. So the bytes are those of a record that was never divided.
+
+use crate::header::{RecordPart, SessionHeader};
+use crate::lines::{LineScanner, ReadAt};
+use crate::{Error, line_members, private_files, recorder};
+use bytes::Bytes;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// A file whose first line says that it is a record.
+pub(crate) struct RecordOpening {
+    pub(crate) file: File,
+    pub(crate) header: SessionHeader,
+    pub(crate) part: RecordPart,
+    /// The line that says so.
+    pub(crate) first_line: Bytes,
+}
+
+impl RecordOpening {
+    pub(crate) fn read(path: &Path) -> Result<RecordOpening, Error> {
+        let file = private_files::open_record(path).map_err(|error| Error::open(path, error))?;
+        let first_line = match LineScanner::header(&file).next_line() {
+            Ok(Some(line)) => Bytes::copy_from_slice(line.bytes),
+            Ok(None) => return Err(Error::without_header(path)),
+            Err(error) => return Err(Error::io("read", path, error)),
+        };
+        Ok(RecordOpening {
+            header: SessionHeader::read(&first_line, path)?,
+            part: RecordPart::read(&first_line),
+            file,
+            first_line,
+        })
+    }
+
+    /// Whether it is the part of the same session that comes right after `other`.
+    pub(crate) fn follows(&self, other: &RecordOpening) -> bool {
+        self.header.id == other.header.id && self.part.number == other.part.number + 1
+    }
+
+    /// Where its own lines begin: after its header, and what it repeats of the part before.
+    fn own_lines(&self) -> io::Result<u64> {
+        let mut lines = LineScanner::new(&self.file, 0, u64::MAX);
+        loop {
+            let start = lines.offset();
+            let Some(line) = lines.next_line()? else {
+                return Ok(start);
+            };
+            let is_repeated = match line_members::record_type(line.bytes) {
+                Some(b"session") => true,
+                Some(b"io") => memchr::memmem::find(line.bytes, br#""kind":"open""#).is_some(),
+                _ => false,
+            };
+            if !is_repeated {
+                return Ok(start);
+            }
+        }
+    }
+}
+
+/// One file, or several that are read as one.
+#[derive(Debug)]
+pub(crate) struct RecordFile {
+    /// At least one, oldest first.
+    parts: Vec<RecordFilePart>,
+}
+
+#[derive(Debug)]
+struct RecordFilePart {
+    path: PathBuf,
+    /// Where its side files are.
+    folder: PathBuf,
+    file: File,
+    /// The offset of its first byte among all.
+    first: u64,
+    /// Bytes at its beginning that are left out.
+    left_out: u64,
+}
+
+impl RecordFile {
+    pub(crate) fn new(path: &Path, file: File) -> RecordFile {
+        RecordFile {
+            parts: vec![RecordFilePart::new(path, file, 0, 0)],
+        }
+    }
+
+    /// Adds the part that follows. What there is so far ends at `end`.
+    pub(crate) fn push(&mut self, path: &Path, part: RecordOpening, end: u64) -> io::Result<()> {
+        let left_out = part.own_lines()?;
+        let part = RecordFilePart::new(path, part.file, end, left_out);
+        self.parts.push(part);
+        Ok(())
+    }
+
+    /// The file, if there is only one.
+    pub(crate) fn single(&self) -> Option<&File> {
+        match self.parts.as_slice() {
+            [part] => Some(&part.file),
+            _ => None,
+        }
+    }
+
+    /// The first file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.parts[0].path
+    }
+
+    /// The file that grows, if one does.
+    pub(crate) fn last_path(&self) -> &Path {
+        &self.parts[self.parts.len() - 1].path
+    }
+
+    /// All files.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.parts.iter().map(|part| part.path.as_path())
+    }
+
+    /// The side files of the line at `offset`.
+    pub(crate) fn folder_at(&self, offset: u64) -> &Path {
+        &self.parts[self.part_at(offset)].folder
+    }
+
+    /// The file that has the byte at `offset`, and where in it.
+    pub(crate) fn place(&self, offset: u64) -> (&Path, u64) {
+        let part = &self.parts[self.part_at(offset)];
+        (&part.path, offset - part.first + part.left_out)
+    }
+
+    pub(crate) fn read_exact_at(&self, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+        while !buffer.is_empty() {
+            match self.read_at(buffer, offset) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => {
+                    buffer = &mut buffer[read..];
+                    offset += read as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The first part begins at 0, so there is one for every offset.
+    fn part_at(&self, offset: u64) -> usize {
+        self.parts.partition_point(|part| part.first <= offset) - 1
+    }
+}
+
+impl ReadAt for RecordFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let index = self.part_at(offset);
+        let part = &self.parts[index];
+        let end = self
+            .parts
+            .get(index + 1)
+            .map_or(u64::MAX, |next| next.first);
+        let len = usize::try_from(end - offset).unwrap_or(usize::MAX);
+        let len = len.min(buffer.len());
+        let inside = offset - part.first + part.left_out;
+        FileExt::read_at(&part.file, &mut buffer[..len], inside)
+    }
+}
+
+impl RecordFilePart {
+    fn new(path: &Path, file: File, first: u64, left_out: u64) -> RecordFilePart {
+        RecordFilePart {
+            folder: recorder::side_folder(path),
+            path: path.to_path_buf(),
+            file,
+            first,
+            left_out,
+        }
+    }
+}
