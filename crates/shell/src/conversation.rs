@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use crate::cancel_signal::CancelSignal;
 use crate::catalog::{CatalogItem, CatalogPart};
 use crate::command::{self, ClientCommand};
-use crate::failure::{CommandFailure, with_causes, without_repetition};
+use crate::failure::{CommandFailure, without_repetition};
 use crate::output::{CommandOutput, SayLine};
 use crate::progress::ProgressLine;
 use crate::questions::Questions;
