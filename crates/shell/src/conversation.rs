@@ -105,7 +105,7 @@ impl Conversation {
             shown,
         } = server;
         let (reader, writer) = tokio::io::split(stream);
-        let connecting = async { Ok(builder.connect_stream(reader, writer).await) };
+        let connecting = Box::pin(async { Ok(builder.connect_stream(reader, writer).await) });
         let error = match cancel.or_cancelled(connecting).await {
             Ok(Ok(client)) => {
                 return Ok(Conversation {
@@ -149,7 +149,7 @@ impl Conversation {
     ) -> Result<(), CommandFailure> {
         let running = self.questions.begin();
         let outcome = cancel
-            .or_cancelled(command::run(command, self, screen))
+            .or_cancelled(Box::pin(command::run(command, self, screen)))
             .await;
         drop(running);
         self.progress.clear();

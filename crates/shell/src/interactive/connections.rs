@@ -53,7 +53,7 @@ impl Connections {
         self.refuse_taken(name)?;
         let shown = server.shown.clone();
         let conversation = Conversation::open(server, options, cancel).await?;
-        let listing = async { Ok(offered(&conversation).await) };
+        let listing = Box::pin(async { Ok(offered(&conversation).await) });
         let parts = match cancel.or_cancelled(listing).await {
             Ok(parts) => parts,
             Err(failure) => {
