@@ -32,7 +32,10 @@ fn interrupted(
     interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{output:?}");
-    assert_eq!(processes_with(mark), 0);
+    // On a busy machine the command stops waiting first, and the guard ends the server.
+    until("nothing of the server is left", || {
+        processes_with(mark) == 0
+    });
     complaint(&output)
 }
 
