@@ -56,8 +56,8 @@ pub(crate) fn parse(json: &[u8]) -> Result<Vec<NamedKey>, KeyError> {
 }
 
 impl JsonWebKey {
-    /// The key, if it is meant to verify signatures of an algorithm that we know. A secret (`oct`) never is: who publishes
-    /// a key set would publish the secret.
+    /// The key, if it is meant to verify signatures of an algorithm that we know. A secret (`oct`) never is:
+    /// key sets are published.
     fn verification_key(&self) -> Option<VerificationKey> {
         let is_for_signatures = self.purpose.as_ref().is_none_or(|word| word == "sig");
         let operations = self.key_ops.as_ref();

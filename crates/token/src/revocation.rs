@@ -175,7 +175,7 @@ impl RevocationList {
         let is_before = match self.users.get(&token.user) {
             None => false,
             Some(Cutoff::Forever) => true,
-            // Who does not say when it was issued may have been issued before.
+            // A token that does not say when it was issued may have been issued before.
             Some(Cutoff::Before(time)) => token.issued_at.is_none_or(|issued| issued < *time),
         };
         match is_listed || is_before {
