@@ -13,6 +13,7 @@ pub mod sessions;
 mod size;
 pub mod suggestion;
 mod time;
+pub mod token;
 pub mod tui;
 
 use std::ffi::OsString;
@@ -134,6 +135,8 @@ pub enum Command {
     Ctl(control::CtlArgs),
     /// Check a rules file, optionally against a record
     Rules(rules::RulesArgs),
+    /// Issue, show and revoke the access tokens of a relay
+    Token(token::TokenArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print help on a topic shared by several commands

@@ -24,6 +24,15 @@ use mcp_proxy_wire::Transport;
 
 use crate::cli::tui::TuiArgs;
 
+/// Where files of the user are that no flag names: `$XDG_CONFIG_HOME/mcp-proxy`, or `~/.config/mcp-proxy`.
+pub fn config_folder() -> Option<PathBuf> {
+    let folder = match std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty()) {
+        Some(folder) => PathBuf::from(folder),
+        None => PathBuf::from(std::env::var_os("HOME")?).join(".config"),
+    };
+    Some(folder.join("mcp-proxy"))
+}
+
 /// A run of `proxy`.
 #[derive(Clone)]
 pub struct Config {

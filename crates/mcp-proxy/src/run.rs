@@ -12,6 +12,7 @@ mod replay;
 mod savings;
 mod serve;
 mod sessions;
+mod token;
 mod tui;
 
 use std::ffi::OsString;
@@ -64,6 +65,7 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
         Command::Attach(args) => control::attach::run(&args),
         Command::Ctl(args) => control::ctl::run(&args),
         Command::Rules(args) => sessions::rules::run(&args.command),
+        Command::Token(args) => token::run(&args.command),
         Command::Completions(args) => completions::run(&args),
         Command::Help(args) => help::run(args.topic),
         Command::Man(args) => completions::man(&args),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 
 use super::size::size;
+use super::time::age;
 
 /// The formats a session can be written in: the session crate's list, so that a new exporter is offered at once.
 pub fn format_names() -> PossibleValuesParser {
@@ -241,28 +242,6 @@ impl std::fmt::Display for SequenceRange {
     }
 }
 
-/// `90s`, `12h`, `30d`, `8w` as a duration.
-fn age(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is not an age; use 12h, 30d or 8w");
-    let (number, unit) = text.split_at(
-        text.find(|letter: char| !letter.is_ascii_digit())
-            .ok_or_else(wrong)?,
-    );
-    let seconds = match unit.trim() {
-        "s" => 1,
-        "m" | "min" => 60,
-        "h" => 3600,
-        "d" => 86_400,
-        "w" => 7 * 86_400,
-        _ => return Err(wrong()),
-    };
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    number
-        .checked_mul(seconds)
-        .map(Duration::from_secs)
-        .ok_or_else(wrong)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,15 +263,6 @@ mod tests {
         insta::assert_snapshot!("sequences", shown.join("\n"));
         for wrong in ["", "..", "x", "9..7", "1..2..3", "-1"] {
             assert!(read(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn ages() {
-        assert_eq!(age("30d").unwrap(), Duration::from_secs(2_592_000));
-        assert_eq!(age("8w").unwrap(), Duration::from_secs(4_838_400));
-        for wrong in ["", "30", "d", "1y", "-1d", "99999999999999999999w"] {
-            assert!(age(wrong).is_err(), "{wrong}");
         }
     }
 }

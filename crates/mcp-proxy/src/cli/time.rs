@@ -1,4 +1,4 @@
-//! Times as people type them, for the flags of holding.
+//! Times as people type them.
 
 use std::time::Duration;
 
@@ -38,6 +38,28 @@ pub fn time(text: &str) -> Result<Duration, String> {
     milliseconds.map(Duration::from_millis).ok_or_else(wrong)
 }
 
+/// `90s`, `12h`, `30d`, `8w` as a duration.
+pub fn age(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is not a time; use 12h, 30d or 8w");
+    let (number, unit) = text.split_at(
+        text.find(|letter: char| !letter.is_ascii_digit())
+            .ok_or_else(wrong)?,
+    );
+    let seconds = match unit.trim() {
+        "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        "w" => 7 * 86_400,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    number
+        .checked_mul(seconds)
+        .map(Duration::from_secs)
+        .ok_or_else(wrong)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +82,15 @@ mod tests {
         assert_eq!(time("2m"), Ok(Duration::from_secs(120)));
         for wrong in ["", "s", "5x", "-1s", "99999999999999999999h"] {
             assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ages() {
+        assert_eq!(age("30d").unwrap(), Duration::from_secs(2_592_000));
+        assert_eq!(age("8w").unwrap(), Duration::from_secs(4_838_400));
+        for wrong in ["", "30", "d", "1y", "-1d", "99999999999999999999w"] {
+            assert!(age(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -261,11 +261,7 @@ fn config_text(path: &Path) -> Result<ConfigText> {
 }
 
 fn default_file() -> Option<PathBuf> {
-    let folder = match std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty()) {
-        Some(folder) => PathBuf::from(folder),
-        None => PathBuf::from(std::env::var_os("HOME")?).join(".config"),
-    };
-    Some(folder.join("mcp-proxy/config.json"))
+    Some(super::config_folder()?.join("config.json"))
 }
 
 /// What there is without any config: the time, and the files of the current folder, read only.

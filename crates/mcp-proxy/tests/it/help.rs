@@ -51,6 +51,9 @@ fn of_every_command() {
 #[test]
 fn of_a_command_in_a_command() {
     insta::assert_snapshot!("help-rules-check", help(&["rules", "check"]));
+    for name in ["init", "issue", "show", "revoke"] {
+        insta::assert_snapshot!(format!("help-token-{name}"), help(&["token", name]));
+    }
 }
 
 fn topic(name: &str) -> String {

@@ -38,6 +38,7 @@ mod sessions;
 mod stopping;
 mod supervisor;
 mod tls;
+mod token;
 mod towards_servers;
 mod undelivered;
 mod usage;
