@@ -2,7 +2,8 @@
 //!
 //! Towards clients we are a server ([`stdio`], `http::listener`); towards servers a client (`child`,
 //! `http::dial`, `sse::dial`). Where both sides are HTTP, `http::pass_through` and `sse::pass_through` pass requests
-//! through. [`control`] carries viewers over a Unix socket. This crate knows sockets, pipes and processes. It must not know policy, files of record, command lines.
+//! through. [`websocket`] serves WebSockets on the same listener. [`control`] carries viewers over a Unix socket. This crate
+//! knows sockets, pipes and processes. It must not know policy, files of record, command lines.
 
 #![warn(unreachable_pub)]
 
@@ -24,6 +25,7 @@ mod session_opening;
 pub mod sse;
 pub mod stdio;
 pub mod tls;
+pub mod websocket;
 
 pub use child::{ChildServer, StderrCallback};
 pub use lines::{LineReader, LineWriter};

@@ -20,6 +20,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::connection_places::ConnectionActivity;
+use super::listener::limit_unsent;
 
 /// Up to this many bytes are copied together.
 const JOINED_MAX: usize = 4 * 1024;
@@ -52,6 +53,11 @@ impl SocketHandle {
     pub(super) fn hand_over(&self, connection: &Arc<Connection>, sequence: u64) {
         let message = (Arc::clone(connection), sequence);
         lock(&self.0).unwritten.push(message);
+    }
+
+    /// The connection leaves HTTP: see [`limit_unsent`].
+    pub(super) fn prepare_upgrade(&self) {
+        let _ = limit_unsent(&lock(&self.0).stream);
     }
 }
 

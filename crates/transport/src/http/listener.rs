@@ -38,6 +38,9 @@ const SWEEP_MIN: Duration = Duration::from_millis(10);
 /// How often an h2 client is asked whether it is still there, and how long it may take to say so.
 const H2_PING: Duration = Duration::from_secs(30);
 const H2_PING_DEADLINE: Duration = Duration::from_secs(20);
+/// See [`limit_unsent`].
+#[cfg(target_os = "linux")]
+const UNSENT_MAX: u32 = 128 * 1024;
 
 /// A response of ours.
 pub type HttpResponse = Response<OutgoingBody>;
@@ -191,6 +194,7 @@ async fn serve(stream: TcpStream, acceptor: Option<TlsAcceptor>, client: Arc<Cli
             let deadline = options.limits.tls_deadline;
             let accepted = tokio::time::timeout(deadline, acceptor.accept(stream)).await;
             if let Ok(Ok(stream)) = accepted {
+                let _ = limit_unsent(stream.get_ref().0);
                 // Boxed: it is larger than the other way, and every connection would have room for it.
                 Box::pin(http1_or_2(stream, client)).await;
             }
@@ -212,6 +216,17 @@ pub(super) fn tune(stream: &TcpStream, stall: Duration) -> std::io::Result<()> {
     }
     #[cfg(not(target_os = "linux"))]
     let _ = stall;
+    Ok(())
+}
+
+/// Lets a socket hold little that is not sent, for protocols that must notice whether a slow peer still takes something. A
+/// full socket takes more only when a third of its buffer is free. That can be a megabyte, and a slow peer needs longer than
+/// any stall deadline to take it.
+pub(super) fn limit_unsent(stream: &TcpStream) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_MAX)?;
+    #[cfg(not(target_os = "linux"))]
+    let _ = stream;
     Ok(())
 }
 
@@ -275,7 +290,7 @@ fn service(
         let under_way = client.activity.begin();
         let origin = cors::named_origin(&client.options.admission, request.headers());
         // Started outside of the block, so that the request is not moved into one more future.
-        let answer = client.answer(request);
+        let answer = client.answer(request, socket.as_ref());
         let socket = socket.clone();
         async move {
             let mut answer = answer.await;
@@ -306,7 +321,11 @@ struct ClientConnection {
 }
 
 impl ClientConnection {
-    fn answer(&self, mut request: Request<Incoming>) -> BoxFuture<'static, HttpResponse> {
+    fn answer(
+        &self,
+        mut request: Request<Incoming>,
+        socket: Option<&SocketHandle>,
+    ) -> BoxFuture<'static, HttpResponse> {
         let authority = request.uri().authority().cloned();
         let authority = authority.as_ref().map(http::uri::Authority::as_str);
         let admission = &self.options.admission;
@@ -321,7 +340,7 @@ impl ClientConnection {
         }
         match admission.admit(request.headers_mut(), authority) {
             Ok(token) => {
-                PendingUpgrade::offer(&mut request, &self.place);
+                PendingUpgrade::offer(&mut request, &self.place, socket);
                 let address = self.address;
                 self.routes
                     .handle(RequestSource { token, address }, request)
@@ -417,4 +436,36 @@ pub(crate) fn events(payload: OutgoingBody) -> HttpResponse {
     );
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     answer
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_slow_peer_is_seen_to_take_something() {
+        let listening = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listening.local_addr().unwrap();
+        let peer = TcpStream::connect(address).await.unwrap();
+        let (socket, _) = listening.accept().await.unwrap();
+        limit_unsent(&socket).unwrap();
+        let bytes = vec![0; 1 << 20];
+        for _ in 0..3 {
+            while socket.try_write(&bytes).is_ok() {}
+            // Not a third of what the socket could hold.
+            let taking = async {
+                let mut taken = 0;
+                while taken < 512 * 1024 {
+                    peer.readable().await.unwrap();
+                    taken += peer.try_read(&mut [0; 64 * 1024]).unwrap_or(0);
+                }
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                writable = socket.writable() => writable.unwrap(),
+                () = taking => {}
+                () = tokio::time::sleep(Duration::from_secs(30)) => panic!("nothing was taken"),
+            }
+        }
+    }
 }

@@ -10,6 +10,7 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
+use super::client_socket::SocketHandle;
 use super::listener::{HttpResponse, bare};
 
 /// The bytes of a connection that has left HTTP.
@@ -20,6 +21,8 @@ pub type UpgradedStream = TokioIo<Upgraded>;
 pub struct PendingUpgrade {
     stream: OnUpgrade,
     place: Arc<ConnectionSlot>,
+    /// `None` under TLS.
+    socket: Option<SocketHandle>,
 }
 
 /// A connection's place among those that its listener allows. Dropped, it is free for another.
@@ -46,11 +49,18 @@ impl PendingUpgrade {
     }
 
     /// Puts our own handle of an upgrade into the place of hyper's, which knows neither places nor the listener's end.
-    pub(super) fn offer<B>(request: &mut Request<B>, place: &Arc<ConnectionSlot>) {
+    pub(super) fn offer<B>(
+        request: &mut Request<B>,
+        place: &Arc<ConnectionSlot>,
+        socket: Option<&SocketHandle>,
+    ) {
         let extensions = request.extensions_mut();
         if let Some(stream) = extensions.remove::<OnUpgrade>() {
-            let place = Arc::clone(place);
-            extensions.insert(PendingUpgrade { stream, place });
+            extensions.insert(PendingUpgrade {
+                stream,
+                place: Arc::clone(place),
+                socket: socket.cloned(),
+            });
         }
     }
 
@@ -62,7 +72,14 @@ impl PendingUpgrade {
         S: FnOnce(UpgradedStream) -> F + Send + 'static,
         F: Future<Output = ()> + Send + 'static,
     {
-        let PendingUpgrade { stream, place } = self;
+        let PendingUpgrade {
+            stream,
+            place,
+            socket,
+        } = self;
+        if let Some(socket) = socket {
+            socket.prepare_upgrade();
+        }
         tokio::spawn(async move {
             let mut listening = place.listening.clone();
             let serving = async move {

@@ -18,3 +18,4 @@ mod places;
 mod server;
 mod test_proxy;
 mod upgrades;
+mod websocket;

@@ -18,6 +18,7 @@ use mcp_proxy_transport::http::{
 use mcp_proxy_transport::http::{PendingUpgrade, UpgradedStream};
 use mcp_proxy_transport::http::{Route, Routes};
 use mcp_proxy_transport::tls;
+use mcp_proxy_transport::websocket::SocketEnd;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -25,6 +26,8 @@ use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role};
+
+use crate::websocket::StreamedEcho;
 
 /// What nothing in a test takes as long as.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -56,11 +59,12 @@ pub struct RequestFacts {
 
 type Events = mpsc::UnboundedSender<Event>;
 
-/// A running listener: ordinary requests at `/mcp`, WebSocket echo at `/ws`, and at `/raw` bytes that come back when
-/// the client has sent all of its own.
+/// A running listener: ordinary requests at `/mcp`, a WebSocket of a library at `/ws` and our own at `/echo`, which both
+/// echo, and at `/raw` bytes that come back when the client has sent all of its own.
 pub struct Server {
     pub address: SocketAddr,
     events: mpsc::UnboundedReceiver<Event>,
+    socket_ends: mpsc::UnboundedReceiver<SocketEnd>,
     stop: oneshot::Sender<()>,
     running: JoinHandle<()>,
 }
@@ -87,10 +91,12 @@ impl Server {
         let url = listener.url("");
         let address = url.rsplit_once('/').unwrap().1.parse().unwrap();
         let (sender, events) = mpsc::unbounded_channel();
+        let (end_sender, socket_ends) = mpsc::unbounded_channel();
         let (stop, stopped) = oneshot::channel();
         let routes = Routes::new()
             .with(Arc::new(Ordinary(sender.clone())), [Route::exact("/mcp")])
             .with(Arc::new(Echo(sender.clone())), [Route::exact("/ws")])
+            .with(Arc::new(StreamedEcho(end_sender)), [Route::exact("/echo")])
             .with(Arc::new(Raw(sender)), [Route::prefix("/raw")]);
         let running = tokio::spawn(listener.run(Arc::new(routes), async {
             let _ = stopped.await;
@@ -98,6 +104,7 @@ impl Server {
         Server {
             address,
             events,
+            socket_ends,
             stop,
             running,
         }
@@ -106,6 +113,11 @@ impl Server {
     /// The next event; waits for it.
     pub async fn event(&mut self) -> Event {
         soon(self.events.recv()).await.unwrap()
+    }
+
+    /// How the next WebSocket at `/echo` ended; waits for it.
+    pub async fn socket_end(&mut self) -> SocketEnd {
+        soon(self.socket_ends.recv()).await.unwrap()
     }
 
     /// Whether nothing has happened that was not asked for.

@@ -1,0 +1,277 @@
+//! The reading half of a WebSocket: reads, answers pings and close frames, and ends the connection properly.
+//!
+//! A socket that waits for its peer holds no read buffer: small reads go through the stack, and only what has come is kept.
+//! Inside a long message it reads up to 128 KiB at once into a buffer that becomes the pieces.
+
+use std::future::{pending, poll_fn};
+use std::io::Result as IoResult;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Poll, ready};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf, ReadHalf};
+use tokio::sync::{Mutex, oneshot};
+use tokio::time::{Instant, Sleep, sleep, timeout_at};
+
+use super::decoder::{Decoded, MessageDecoder};
+use super::frames::FrameKind;
+use super::writer::{SocketWriteError, WriteSide, WriterNews};
+use super::{PIECE_MAX, SocketEnd, SocketEvent, SocketOptions, UpgradedStream};
+
+/// Up to this much is read through the stack.
+const SMALL_READ: usize = 8 * 1024;
+
+/// The reading half.
+pub struct SocketReader<S = UpgradedStream> {
+    io: ReadHalf<S>,
+    pub(super) side: Arc<Mutex<WriteSide<S>>>,
+    decoder: MessageDecoder,
+    /// What is not decoded yet.
+    pub(super) buffer: BytesMut,
+    pong: PongState,
+    /// `None` once the writer has told what it had to, or is gone.
+    news: Option<oneshot::Receiver<WriterNews>>,
+    /// We have closed: until when the peer may answer.
+    closing: Option<Pin<Box<Sleep>>>,
+    close_deadline: Duration,
+    phase: Phase,
+}
+
+/// The answer to the last ping. Only the last one has to be answered (5.5.3), so a flood of them takes no memory.
+#[derive(Debug)]
+enum PongState {
+    Idle,
+    /// Not begun to be written.
+    Owed(Bytes),
+    /// With the [`WriteSide`], perhaps half written.
+    Begun,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Open,
+    /// The end is known, and the peer is being told.
+    Ending {
+        end: SocketEnd,
+        is_told: bool,
+        deadline: Instant,
+    },
+    Ended(SocketEnd),
+}
+
+impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
+    pub(super) fn new(
+        io: ReadHalf<S>,
+        side: Arc<Mutex<WriteSide<S>>>,
+        news: oneshot::Receiver<WriterNews>,
+        options: &SocketOptions,
+    ) -> SocketReader<S> {
+        SocketReader {
+            io,
+            side,
+            decoder: MessageDecoder::new(options),
+            buffer: BytesMut::new(),
+            pong: PongState::Idle,
+            news: Some(news),
+            closing: None,
+            close_deadline: options.close_deadline,
+            phase: Phase::Open,
+        }
+    }
+
+    /// The longest message from now on. It holds for a message under way too, from its next frame on.
+    pub fn set_max_message(&mut self, bytes: usize) {
+        self.decoder.set_max_message(bytes);
+    }
+
+    /// The next event; waits for it. May be dropped and called again without losing anything. Pings are answered while
+    /// it waits. After the end it returns the same end again.
+    pub async fn next(&mut self) -> Result<SocketEvent, SocketEnd> {
+        loop {
+            match &self.phase {
+                Phase::Open => {}
+                Phase::Ending { .. } => {
+                    self.wind_up().await;
+                    continue;
+                }
+                Phase::Ended(end) => return Err(end.clone()),
+            }
+            match self.decoder.decode(&mut self.buffer) {
+                Ok(Decoded::Event(event)) => return Ok(event),
+                Ok(Decoded::Ping(payload)) => self.pong = PongState::Owed(payload),
+                Ok(Decoded::Close { code, reason }) => {
+                    self.begin_end(SocketEnd::ClosedByPeer { code, reason });
+                }
+                Ok(Decoded::More(room)) => {
+                    if let Err(end) = self.wait(room).await {
+                        self.begin_end(end);
+                    }
+                }
+                Err(violation) => self.begin_end(violation.into()),
+            }
+        }
+    }
+
+    /// Ignores whatever still comes, until the end. For a task that has closed the socket and has nothing else to do.
+    pub async fn discard_rest(&mut self) -> SocketEnd {
+        loop {
+            if let Err(end) = self.next().await {
+                return end;
+            }
+        }
+    }
+
+    /// Waits for bytes and does meanwhile what has to be done.
+    async fn wait(&mut self, room: usize) -> Result<(), SocketEnd> {
+        let Self {
+            io,
+            side,
+            buffer,
+            pong,
+            news,
+            closing,
+            ..
+        } = self;
+        let heard = async {
+            match news {
+                Some(news) => news.await,
+                None => pending().await,
+            }
+        };
+        let out_of_time = async {
+            match closing {
+                Some(deadline) => deadline.await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            heard = heard => {
+                self.news = None;
+                match heard {
+                    Ok(WriterNews::Closing) => {
+                        self.closing = Some(Box::pin(sleep(self.close_deadline)));
+                    }
+                    Ok(WriterNews::Failed(end)) => return Err(end),
+                    // The writer was dropped. What the peer has to say is still of interest.
+                    Err(_) => {}
+                }
+                Ok(())
+            }
+            () = out_of_time => Err(SocketEnd::CloseUnanswered),
+            sent = send_pong(side, pong), if !matches!(pong, PongState::Idle) => {
+                // A socket that was closed meanwhile needs no pong.
+                sent.or_else(|error| error.end().map_or(Ok(()), Err))
+            }
+            read = read_some(io, buffer, room) => match read {
+                Ok(0) => Err(SocketEnd::Broken("the peer sends no more".to_owned())),
+                Ok(_) => Ok(()),
+                Err(error) => Err(SocketEnd::Broken(error.to_string())),
+            }
+        }
+    }
+
+    fn begin_end(&mut self, end: SocketEnd) {
+        self.buffer = BytesMut::new();
+        self.phase = Phase::Ending {
+            end,
+            is_told: false,
+            deadline: Instant::now() + self.close_deadline,
+        };
+    }
+
+    /// Sends the close frame that is due, and closes our direction of the connection.
+    async fn wind_up(&mut self) {
+        let Phase::Ending {
+            end,
+            is_told,
+            deadline,
+        } = &mut self.phase
+        else {
+            return;
+        };
+        let (io, buffer) = (&mut self.io, &mut self.buffer);
+        let told = async {
+            let mut side = self.side.lock().await;
+            if !std::mem::replace(is_told, true)
+                && let Some((code, reason)) = close_frame(end)
+                && let Err(SocketWriteError::Closed) = side.send_close(code, reason).await
+                && let SocketEnd::ClosedByPeer { .. } = end
+            {
+                // Ours came first, so this is the answer.
+                *end = SocketEnd::Closed;
+            }
+            // What cannot be written now is not written at all.
+            let _ = side.flush_unsent().await;
+            side.end();
+            let _ = side.shut_down().await;
+            drop(side);
+            // Closing a socket with unread bytes resets it, and the peer may lose the close frame.
+            while matches!(end, SocketEnd::Violation(_))
+                && read_some(io, buffer, SMALL_READ)
+                    .await
+                    .is_ok_and(|read| read > 0)
+            {
+                buffer.clear();
+            }
+        };
+        let _ = timeout_at(*deadline, told).await;
+        let end = end.clone();
+        self.phase = Phase::Ended(end);
+    }
+}
+
+/// The close frame that a peer has to get at such an end.
+fn close_frame(end: &SocketEnd) -> Option<(Option<u16>, &'static str)> {
+    match end {
+        SocketEnd::ClosedByPeer { code, .. } => Some((*code, "")),
+        SocketEnd::Violation(violation) => {
+            Some((Some(violation.close_code()), violation.close_reason()))
+        }
+        _ => None,
+    }
+}
+
+/// Sends the pong that is due. May be dropped and called again.
+async fn send_pong<S: AsyncWrite>(
+    side: &Mutex<WriteSide<S>>,
+    pong: &mut PongState,
+) -> Result<(), SocketWriteError> {
+    let mut side = side.lock().await;
+    // An earlier one first, so that never more than one is kept.
+    let mut sent = side.flush_unsent().await;
+    if sent.is_ok()
+        && let PongState::Owed(payload) = std::mem::replace(pong, PongState::Begun)
+    {
+        sent = side.send_control(FrameKind::Pong, &payload).await;
+    }
+    *pong = PongState::Idle;
+    sent
+}
+
+/// Reads up to about `room` bytes. 0 is the end of the stream.
+async fn read_some<S: AsyncRead>(
+    io: &mut ReadHalf<S>,
+    buffer: &mut BytesMut,
+    room: usize,
+) -> IoResult<usize> {
+    if room > SMALL_READ {
+        // Uses its memory again if all pieces of it are gone.
+        buffer.reserve(room.min(PIECE_MAX));
+        return io.read_buf(buffer).await;
+    }
+    if buffer.is_empty() {
+        *buffer = BytesMut::new();
+    }
+    poll_fn(|cx| {
+        let mut memory = [MaybeUninit::uninit(); SMALL_READ];
+        let mut read = ReadBuf::uninit(&mut memory);
+        ready!(Pin::new(&mut *io).poll_read(cx, &mut read))?;
+        buffer.extend_from_slice(read.filled());
+        Poll::Ready(Ok(read.filled().len()))
+    })
+    .await
+}
