@@ -1,0 +1,227 @@
+//! Carries out what the state machine decides: the one part of this crate that waits.
+//!
+//! A socket comes as a [`Link`]. Until its user is known, [`opening_socket`] speaks with it. An extension is then served by
+//! [`extension_socket`]. A client's link is carried as a [`Connection`](mcp_proxy_core::Connection) of the run, with the relay as
+//! its server ([`client_socket`]), so that it is recorded, watched, held and replayed like every other conversation.
+
+mod admission;
+mod client_socket;
+mod extension_socket;
+mod opening_socket;
+mod shared_user;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use mcp_proxy_core::{Caller, CarryOptions, Link, ProxyRun};
+use rustc_hash::FxHashMap;
+
+use self::admission::AuthenticationRate;
+use self::shared_user::SharedUser;
+use crate::counters::RelayCounters;
+use crate::ids::SocketId;
+use crate::opening::{SocketPath, SocketRole};
+use crate::outbox::RelayClose;
+use crate::settings::RelaySettings;
+use crate::time::RelayTime;
+
+/// How often the driver looks for deadlines that have passed.
+const TICK: Duration = Duration::from_millis(250);
+
+/// A WebSocket that the relay serves.
+pub struct RelaySocket {
+    /// Its frames.
+    pub link: Link,
+    /// What else can be done with it.
+    pub handle: Arc<dyn RelaySocketHandle>,
+    /// Where it was opened.
+    pub path: SocketPath,
+    /// The request that opened it.
+    pub caller: Option<Arc<Caller>>,
+}
+
+/// What a link cannot say: how its socket is closed, and how long its messages may be.
+pub trait RelaySocketHandle: Send + Sync {
+    /// With what the socket is closed when its writer is.
+    fn set_close(&self, code: u16, reason: &str);
+    /// How long messages of the peer may be from now on.
+    fn set_max_message(&self, bytes: usize);
+}
+
+/// What a token says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedToken {
+    /// Whose it is.
+    pub user: String,
+    /// When it expires, in seconds since 1970.
+    pub expires_at: i64,
+    /// When it was made, in seconds since 1970, if it says so.
+    pub issued_at: Option<i64>,
+    /// The id by which it can be revoked.
+    pub token_id: Option<String>,
+}
+
+/// Checks a token. The error is what the peer is told.
+pub type TokenCheck = Arc<dyn Fn(&str) -> Result<CheckedToken, &'static str> + Send + Sync>;
+
+/// What a driver is made with.
+pub struct RelayOptions {
+    /// The run that clients' conversations belong to.
+    pub run: Arc<ProxyRun>,
+    /// How conversations are carried.
+    pub carry: CarryOptions,
+    /// Limits, times and policy, the same for every user.
+    pub settings: RelaySettings,
+    /// Whose tokens are good.
+    pub check: TokenCheck,
+    /// The longest answer of an extension.
+    pub max_answer: usize,
+    /// How long a socket may take to show its token.
+    pub authentication_deadline: Duration,
+    /// How many tokens are checked in a second.
+    pub authentications_per_second: u32,
+}
+
+/// All users.
+pub struct RelayDriver {
+    options: RelayOptions,
+    started: Instant,
+    users: Mutex<FxHashMap<Arc<str>, Arc<SharedUser>>>,
+    next_socket: AtomicU64,
+    admission: AuthenticationRate,
+    /// What users had counted who have gone.
+    gone: Mutex<RelayCounters>,
+}
+
+impl RelayDriver {
+    /// A relay without users. Its deadlines are kept by a task that ends with it.
+    pub fn start(options: RelayOptions) -> Arc<RelayDriver> {
+        let driver = Arc::new(RelayDriver {
+            admission: AuthenticationRate::new(options.authentications_per_second),
+            options,
+            started: Instant::now(),
+            users: Mutex::default(),
+            next_socket: AtomicU64::new(1),
+            gone: Mutex::default(),
+        });
+        let weak = Arc::downgrade(&driver);
+        tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(TICK);
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                ticks.tick().await;
+                match weak.upgrade() {
+                    Some(driver) => driver.tick(),
+                    None => return,
+                }
+            }
+        });
+        driver
+    }
+
+    /// Serves a socket until it ends.
+    pub async fn serve(self: &Arc<Self>, socket: RelaySocket) {
+        let id = SocketId(self.next_socket.fetch_add(1, Ordering::Relaxed));
+        let Some(joined) = opening_socket::open(self, id, socket).await else {
+            return;
+        };
+        let _leaves = LeaveOnDrop {
+            driver: Arc::clone(self),
+            user: Arc::clone(&joined.user),
+            id,
+        };
+        match joined.role {
+            SocketRole::Client => client_socket::serve(self, id, joined).await,
+            SocketRole::Extension => extension_socket::serve(self, id, joined).await,
+        }
+    }
+
+    /// Tells everybody that the relay stops, and closes their sockets.
+    pub fn shut_down(&self) {
+        for user in self.all_users() {
+            user.change(self.now(), |relay, now| relay.shut_down(now));
+        }
+    }
+
+    /// Checks the tokens of all open sockets again, for example because some were revoked.
+    pub fn recheck(&self, is_good: impl Fn(&CheckedToken) -> bool) {
+        for user in self.all_users() {
+            for (socket, token) in user.tokens() {
+                if !is_good(&token) {
+                    let close = RelayClose::Unauthorized("Token revoked");
+                    user.change(self.now(), |relay, now| relay.close(socket, close, now));
+                }
+            }
+        }
+    }
+
+    /// What all users have counted.
+    pub fn counters(&self) -> RelayCounters {
+        let gone = *lock(&self.gone);
+        let users = self.all_users();
+        users
+            .iter()
+            .fold(gone, |sum, user| sum.plus(user.counters()))
+    }
+
+    /// How many users have sockets, and how many sockets there are.
+    pub fn counts(&self) -> (usize, usize) {
+        let users = self.all_users();
+        let sockets = users.iter().map(|user| user.socket_count()).sum();
+        (users.len(), sockets)
+    }
+
+    fn now(&self) -> RelayTime {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH);
+        RelayTime {
+            elapsed: self.started.elapsed(),
+            wall_ms: i64::try_from(wall.unwrap_or_default().as_millis()).unwrap_or(i64::MAX),
+        }
+    }
+
+    fn all_users(&self) -> Vec<Arc<SharedUser>> {
+        lock(&self.users).values().cloned().collect()
+    }
+
+    fn tick(&self) {
+        let now = self.now();
+        let mut is_any_empty = false;
+        for user in self.all_users() {
+            if user.is_due(now.elapsed) {
+                user.change(now, |relay, now| relay.tick(now));
+                is_any_empty |= user.is_empty();
+            }
+        }
+        if is_any_empty {
+            // Under the lock under which sockets join, so that none joins a user who is forgotten.
+            lock(&self.users).retain(|_, user| {
+                let is_kept = !user.is_empty();
+                if !is_kept {
+                    let mut gone = lock(&self.gone);
+                    *gone = gone.plus(user.counters());
+                }
+                is_kept
+            });
+        }
+    }
+}
+
+/// Takes a socket out of the relay, also if its task is dropped because its listener has stopped.
+struct LeaveOnDrop {
+    driver: Arc<RelayDriver>,
+    user: Arc<SharedUser>,
+    id: SocketId,
+}
+
+impl Drop for LeaveOnDrop {
+    fn drop(&mut self) {
+        let (user, id) = (&self.user, self.id);
+        user.change(self.driver.now(), |relay, now| relay.left(id, now));
+        user.forget(id);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,182 @@
+//! A client that has joined: a conversation of the run, whose server is the relay.
+
+use std::sync::Arc;
+
+use mcp_proxy_core::{
+    BoxFuture, CarryEnd, FrameReader, FrameWriter, Link, LinkEnd, NewConnection, OutgoingFrame,
+    Peer, carry,
+};
+use mcp_proxy_wire::{Body, Frame, Transport};
+use tokio::sync::Notify;
+
+use super::opening_socket::{self, Joined, server_frame};
+use super::shared_user::SharedUser;
+use super::{RelayDriver, RelaySocketHandle};
+use crate::ids::SocketId;
+use crate::opening;
+
+/// What the record calls the server of a client's conversation.
+const RELAY: &str = "relay";
+
+/// Serves a client until its socket ends or the relay closes it.
+pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joined) {
+    let Joined {
+        user,
+        link,
+        handle,
+        caller,
+        early,
+        woken,
+        name,
+        ..
+    } = joined;
+    let mut client = Peer::new(Transport::WebSocket).named(&name);
+    client.caller = caller;
+    let run = &driver.options.run;
+    let connection = run.open(NewConnection::between(client, Peer::in_process(RELAY)));
+    let client = Link {
+        reader: Box::new(CredentialFilter {
+            inner: link.reader,
+            driver: Arc::clone(driver),
+            user: Arc::clone(&user),
+            id,
+            early,
+        }),
+        writer: link.writer,
+        finish: link.finish,
+    };
+    let server = Link::new(
+        FromRelay {
+            driver: Arc::clone(driver),
+            user: Arc::clone(&user),
+            id,
+            woken,
+            handle,
+            is_closed: false,
+        },
+        ToRelay {
+            driver: Arc::clone(driver),
+            user,
+            id,
+        },
+    );
+    let end: CarryEnd = carry(
+        &connection,
+        client,
+        server,
+        driver.options.carry,
+        std::future::pending(),
+    )
+    .await;
+    connection.close(end.text());
+}
+
+/// Keeps tokens out of the conversation, and so out of the record: a further handshake ends here.
+struct CredentialFilter {
+    inner: Box<dyn FrameReader>,
+    driver: Arc<RelayDriver>,
+    user: Arc<SharedUser>,
+    id: SocketId,
+    early: Vec<Frame>,
+}
+
+impl FrameReader for CredentialFilter {
+    fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        Box::pin(async move {
+            loop {
+                if self.early.is_empty() {
+                    self.inner.read(&mut self.early).await?;
+                }
+                let frames = std::mem::take(&mut self.early);
+                into.extend(frames.into_iter().filter(|frame| !self.takes(frame)));
+                if !into.is_empty() {
+                    return Ok(());
+                }
+            }
+        })
+    }
+}
+
+impl CredentialFilter {
+    /// Whether a frame shows credentials, which are then checked.
+    fn takes(&self, frame: &Frame) -> bool {
+        let Body::Whole(message) = &frame.body else {
+            return false;
+        };
+        if !opening::is_handshake(message) {
+            return false;
+        }
+        let (user, id) = (&self.user, self.id);
+        match opening::client_credentials(message) {
+            Ok(credentials) => opening_socket::renew(&self.driver, user, id, &credentials),
+            Err(fault) => {
+                let answer = fault.answer(message.id().as_ref());
+                user.change(self.driver.now(), |relay, now| relay.say(id, answer, now));
+            }
+        }
+        true
+    }
+}
+
+/// What a client says, on its way to the relay. There is no queue: the relay takes it at once.
+struct ToRelay {
+    driver: Arc<RelayDriver>,
+    user: Arc<SharedUser>,
+    id: SocketId,
+}
+
+impl FrameWriter for ToRelay {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<OutgoingFrame>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        let now = self.driver.now();
+        self.user.change(now, |relay, now| {
+            let written = frames.drain(..).filter_map(OutgoingFrame::into_written);
+            for frame in written {
+                if let Body::Whole(message) = frame.body {
+                    relay.message(self.id, message, now);
+                }
+            }
+        });
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// What the relay has for a client.
+struct FromRelay {
+    driver: Arc<RelayDriver>,
+    user: Arc<SharedUser>,
+    id: SocketId,
+    woken: Arc<Notify>,
+    handle: Arc<dyn RelaySocketHandle>,
+    is_closed: bool,
+}
+
+impl FrameReader for FromRelay {
+    fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        Box::pin(async move {
+            loop {
+                if self.is_closed {
+                    return Err(LinkEnd::Closed);
+                }
+                let output = self.user.take(self.id, self.driver.now());
+                if let Some(close) = output.close {
+                    self.handle.set_close(close.code(), close.reason());
+                    self.is_closed = true;
+                }
+                into.extend(output.messages.into_iter().map(server_frame));
+                if !into.is_empty() {
+                    return Ok(());
+                }
+                if !self.is_closed {
+                    self.woken.notified().await;
+                }
+            }
+        })
+    }
+}

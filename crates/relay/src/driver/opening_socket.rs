@@ -1,0 +1,222 @@
+//! A socket until its user is known.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_proxy_core::{Caller, FrameReader, FrameWriter, Link, LinkEnd, OutgoingFrame};
+use mcp_proxy_wire::{Body, Frame, Message, Origin, StreamId};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::shared_user::SharedUser;
+use super::{CheckedToken, RelayDriver, RelaySocket, RelaySocketHandle, lock};
+use crate::client_side::NewClient;
+use crate::extension_side::NewExtension;
+use crate::ids::{IdSource, SocketId};
+use crate::opening::{Credentials, Opening, OpeningStep, SocketRole};
+use crate::outbox::{RelayClose, SocketOutput};
+use crate::user::UserRelay;
+
+/// How long a peer may take to agree to a close.
+const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
+
+/// A socket whose user is known.
+pub(super) struct Joined {
+    pub(super) user: Arc<SharedUser>,
+    pub(super) role: SocketRole,
+    pub(super) link: Link,
+    pub(super) handle: Arc<dyn RelaySocketHandle>,
+    pub(super) caller: Option<Arc<Caller>>,
+    /// Frames that came right behind the credentials.
+    pub(super) early: Vec<Frame>,
+    /// Notified when there is something to write.
+    pub(super) woken: Arc<Notify>,
+    /// What the client or browser is called, for the record.
+    pub(super) name: String,
+}
+
+/// Speaks with a socket until it has shown a good token, or is closed.
+pub(super) async fn open(
+    driver: &Arc<RelayDriver>,
+    id: SocketId,
+    mut socket: RelaySocket,
+) -> Option<Joined> {
+    let deadline = driver.options.authentication_deadline;
+    let shown = timeout(deadline, credentials(driver, &mut socket)).await;
+    let (credentials, checked, early) = match shown {
+        Ok(Ok(shown)) => shown,
+        Ok(Err(output)) => {
+            finish(&mut socket, output).await;
+            return None;
+        }
+        Err(_) => {
+            let close = RelayClose::Unauthorized("no credentials in time");
+            let output = SocketOutput {
+                close: Some(close),
+                ..SocketOutput::default()
+            };
+            finish(&mut socket, output).await;
+            return None;
+        }
+    };
+    let settings = &driver.options.settings;
+    socket.handle.set_max_message(match credentials.role {
+        SocketRole::Client => settings.max_command,
+        SocketRole::Extension => driver.options.max_answer,
+    });
+    let (user, woken) = join(driver, id, &credentials, &checked);
+    let name = credentials.name.or(credentials.client_id);
+    Some(Joined {
+        user,
+        role: credentials.role,
+        link: socket.link,
+        handle: socket.handle,
+        caller: socket.caller,
+        early,
+        woken,
+        name: name.unwrap_or_else(|| "MCP client".to_owned()),
+    })
+}
+
+/// The first good credentials, or what to say instead.
+async fn credentials(
+    driver: &RelayDriver,
+    socket: &mut RelaySocket,
+) -> Result<(Credentials, CheckedToken, Vec<Frame>), SocketOutput> {
+    let mut opening = Opening::new(socket.path);
+    if let Some(first) = opening.first_message() {
+        write(socket.link.writer.as_mut(), vec![first])
+            .await
+            .map_err(|_| SocketOutput::default())?;
+    }
+    let mut frames = Vec::new();
+    loop {
+        let read = socket.link.reader.read(&mut frames).await;
+        read.map_err(|_| SocketOutput::default())?;
+        let mut rest = std::mem::take(&mut frames).into_iter();
+        while let Some(frame) = rest.next() {
+            let Body::Whole(message) = frame.body else {
+                continue;
+            };
+            match opening.message(&message) {
+                OpeningStep::Wait(output) if output.close.is_some() => return Err(output),
+                OpeningStep::Wait(output) => {
+                    write(socket.link.writer.as_mut(), output.messages)
+                        .await
+                        .map_err(|_| SocketOutput::default())?;
+                }
+                OpeningStep::Check(credentials) => {
+                    driver.admission.turn().await;
+                    return match (driver.options.check)(&credentials.token) {
+                        Ok(checked) => Ok((credentials, checked, rest.collect())),
+                        Err(why) => Err(credentials.refusal(why)),
+                    };
+                }
+            }
+        }
+    }
+}
+
+fn join(
+    driver: &RelayDriver,
+    id: SocketId,
+    credentials: &Credentials,
+    checked: &CheckedToken,
+) -> (Arc<SharedUser>, Arc<Notify>) {
+    let mut users = lock(&driver.users);
+    let user = match users.get(&*checked.user) {
+        Some(user) => Arc::clone(user),
+        None => {
+            let name: Arc<str> = checked.user.as_str().into();
+            let settings = driver.options.settings.clone();
+            let relay = UserRelay::new(&name, settings, IdSource::Random);
+            let user = Arc::new(SharedUser::new(Arc::clone(&name), relay));
+            users.insert(name, Arc::clone(&user));
+            user
+        }
+    };
+    let woken = user.remember(id, checked.clone());
+    user.change(driver.now(), |relay, now| match credentials.role {
+        SocketRole::Client => {
+            let new = NewClient {
+                client_id: credentials.client_id.clone(),
+                expires_at: checked.expires_at,
+                request: credentials.request.clone(),
+            };
+            relay.client_joined(id, &new, now);
+        }
+        SocketRole::Extension => {
+            let new = NewExtension {
+                name: credentials.name.clone(),
+                client_id: credentials.client_id.clone(),
+                expires_at: checked.expires_at,
+            };
+            relay.extension_joined(id, &new, now);
+        }
+    });
+    (user, woken)
+}
+
+/// Checks the credentials that an open socket shows again. They must be good, and the same user's.
+pub(super) fn renew(
+    driver: &RelayDriver,
+    user: &SharedUser,
+    id: SocketId,
+    credentials: &Credentials,
+) {
+    let checked = (driver.options.check)(&credentials.token);
+    let checked = checked.and_then(|checked| match checked.user == user.name() {
+        true => Ok(checked),
+        false => Err("Invalid token"),
+    });
+    user.change(driver.now(), |relay, now| match &checked {
+        Ok(checked) => relay.renewed(id, credentials, checked.expires_at, now),
+        Err(why) => relay.refused(id, &credentials.refusal(why), now),
+    });
+    if let Ok(checked) = checked {
+        user.set_token(id, checked);
+    }
+}
+
+/// Says the last words to a socket and closes it.
+async fn finish(socket: &mut RelaySocket, output: SocketOutput) {
+    if let Some(close) = output.close {
+        socket.handle.set_close(close.code(), close.reason());
+    }
+    let _ = write(socket.link.writer.as_mut(), output.messages).await;
+    socket.link.writer.close().await;
+    drain(socket.link.reader.as_mut()).await;
+}
+
+/// Reads what a closed socket still says, until it has agreed to the end. A socket that is dropped with something unread in it
+/// loses what was written last, the reason of the close among it.
+pub(super) async fn drain(reader: &mut dyn FrameReader) {
+    let reading = async {
+        let mut frames = Vec::new();
+        while reader.read(&mut frames).await.is_ok() {
+            frames.clear();
+        }
+    };
+    let _ = timeout(CLOSE_DEADLINE, reading).await;
+}
+
+/// Writes messages of the relay's own.
+pub(super) async fn write(
+    writer: &mut dyn FrameWriter,
+    messages: Vec<Bytes>,
+) -> Result<(), LinkEnd> {
+    if messages.is_empty() {
+        return Ok(());
+    }
+    let mut frames: Vec<OutgoingFrame> = messages
+        .into_iter()
+        .map(|message| server_frame(message).into())
+        .collect();
+    writer.write(&mut frames).await
+}
+
+/// A message from the relay's side.
+pub(super) fn server_frame(message: Bytes) -> Frame {
+    Frame::message(StreamId::Only, Origin::Server, Message::parse(message))
+}

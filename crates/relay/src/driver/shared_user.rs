@@ -1,0 +1,129 @@
+//! One user's relay behind its lock, with what wakes the writers of its sockets.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+use tokio::sync::Notify;
+
+use super::{CheckedToken, lock};
+use crate::counters::RelayCounters;
+use crate::ids::SocketId;
+use crate::outbox::SocketOutput;
+use crate::time::RelayTime;
+use crate::user::UserRelay;
+
+/// How many bytes a socket's writer takes at once.
+const WRITE_BUDGET: usize = 256 << 10;
+
+/// A user's state. Users never share a lock.
+pub(super) struct SharedUser {
+    name: Arc<str>,
+    state: Mutex<UserState>,
+    /// Milliseconds since the relay's start when something is due.
+    next_tick: AtomicU64,
+}
+
+struct UserState {
+    relay: UserRelay,
+    sockets: FxHashMap<SocketId, OpenSocket>,
+}
+
+struct OpenSocket {
+    writer: Arc<Notify>,
+    token: CheckedToken,
+}
+
+impl SharedUser {
+    pub(super) fn new(name: Arc<str>, relay: UserRelay) -> SharedUser {
+        SharedUser {
+            name,
+            state: Mutex::new(UserState {
+                relay,
+                sockets: FxHashMap::default(),
+            }),
+            next_tick: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Lets something happen, and wakes the writers that have something to write because of it.
+    pub(super) fn change<T>(
+        &self,
+        now: RelayTime,
+        change: impl FnOnce(&mut UserRelay, RelayTime) -> T,
+    ) -> T {
+        let mut state = lock(&self.state);
+        let done = change(&mut state.relay, now);
+        self.settle(&mut state);
+        done
+    }
+
+    fn settle(&self, state: &mut UserState) {
+        for socket in state.relay.woken() {
+            if let Some(open) = state.sockets.get(&socket) {
+                open.writer.notify_one();
+            }
+        }
+        let next = u64::try_from(state.relay.next_tick().as_millis()).unwrap_or(u64::MAX);
+        self.next_tick.store(next, Ordering::Relaxed);
+    }
+
+    /// Registers a socket before it joins: what it hears first must not be missed.
+    pub(super) fn remember(&self, socket: SocketId, token: CheckedToken) -> Arc<Notify> {
+        let writer = Arc::new(Notify::new());
+        let open = OpenSocket {
+            writer: Arc::clone(&writer),
+            token,
+        };
+        lock(&self.state).sockets.insert(socket, open);
+        writer
+    }
+
+    pub(super) fn set_token(&self, socket: SocketId, token: CheckedToken) {
+        if let Some(open) = lock(&self.state).sockets.get_mut(&socket) {
+            open.token = token;
+        }
+    }
+
+    pub(super) fn forget(&self, socket: SocketId) {
+        lock(&self.state).sockets.remove(&socket);
+    }
+
+    /// What to write to a socket now.
+    pub(super) fn take(&self, socket: SocketId, now: RelayTime) -> SocketOutput {
+        let mut state = lock(&self.state);
+        let output = state.relay.take(socket, WRITE_BUDGET, now);
+        // A refused command has an answer for its client.
+        self.settle(&mut state);
+        output
+    }
+
+    pub(super) fn is_due(&self, now: Duration) -> bool {
+        u128::from(self.next_tick.load(Ordering::Relaxed)) <= now.as_millis()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        let state = lock(&self.state);
+        state.sockets.is_empty() && state.relay.is_empty()
+    }
+
+    pub(super) fn tokens(&self) -> Vec<(SocketId, CheckedToken)> {
+        let state = lock(&self.state);
+        let open = state.sockets.iter();
+        open.map(|(socket, open)| (*socket, open.token.clone()))
+            .collect()
+    }
+
+    pub(super) fn socket_count(&self) -> usize {
+        lock(&self.state).sockets.len()
+    }
+
+    pub(super) fn counters(&self) -> RelayCounters {
+        lock(&self.state).relay.counters()
+    }
+}

@@ -1,0 +1,97 @@
+//! What the client side and the extension side of a user say to each other.
+//!
+//! Today both sit in one process, behind one lock, and [`LocalExchange`] is two queues. Nothing in the two sides relies on that:
+//! a message may take time, and the other side may be gone when it arrives. An exchange between several machines carries the
+//! same messages.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use crate::command::Command;
+use crate::fault::RelayFault;
+use crate::ids::{ExtensionId, McpClientId, RelayConnectionId};
+
+/// Carries messages between the sides.
+pub(crate) trait Exchange {
+    /// For the side that has this extension's socket.
+    fn to_extension(&mut self, extension: &ExtensionId, message: ToExtension);
+    /// For every side that has clients of this user.
+    fn to_clients(&mut self, message: ToClients);
+}
+
+/// From a client's side.
+#[derive(Debug)]
+pub(crate) enum ToExtension {
+    /// A client has connected.
+    Attach {
+        connection: RelayConnectionId,
+        client: McpClientId,
+    },
+    /// It has left for good: its tabs are free.
+    Detach {
+        connection: RelayConnectionId,
+        reason: &'static str,
+    },
+    /// Its socket was lost, and it may come back: what was not sent yet is not sent.
+    Suspend { connection: RelayConnectionId },
+    /// A newer socket of the same client takes over: what is open fails.
+    Supersede { connection: RelayConnectionId },
+    /// To be carried out.
+    Command(Box<Command>),
+    /// How many clients of the user there are.
+    ClientCount(usize),
+}
+
+/// From an extension's side.
+#[derive(Debug)]
+pub(crate) enum ToClients {
+    /// An extension is there.
+    Online {
+        extension: ExtensionId,
+        name: String,
+    },
+    /// It is not there any more.
+    Offline {
+        extension: ExtensionId,
+        reason: &'static str,
+    },
+    /// What became of a command.
+    Answer {
+        connection: RelayConnectionId,
+        number: u64,
+        outcome: Result<AnswerBody, RelayFault>,
+    },
+    /// All open commands of a superseded socket have failed.
+    Superseded { connection: RelayConnectionId },
+    /// A notification of the extension.
+    Notification {
+        connection: RelayConnectionId,
+        message: Bytes,
+    },
+}
+
+/// The answer of an extension, without its id.
+#[derive(Debug)]
+pub(crate) struct AnswerBody {
+    /// `result` or `error`.
+    pub(crate) member: &'static str,
+    pub(crate) value: Bytes,
+}
+
+/// Both sides in one process.
+#[derive(Debug, Default)]
+pub(crate) struct LocalExchange {
+    pub(crate) for_extensions: VecDeque<(ExtensionId, ToExtension)>,
+    pub(crate) for_clients: VecDeque<ToClients>,
+}
+
+impl Exchange for LocalExchange {
+    fn to_extension(&mut self, extension: &ExtensionId, message: ToExtension) {
+        self.for_extensions.push_back((extension.clone(), message));
+    }
+
+    fn to_clients(&mut self, message: ToClients) {
+        self.for_clients.push_back(message);
+    }
+}

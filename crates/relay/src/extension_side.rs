@@ -1,0 +1,351 @@
+//! The extensions of a user: their sockets, the commands that wait for them, and whose tabs are whose.
+
+mod answers;
+mod attached;
+mod extension;
+mod turns;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_proxy_wire::{Kind, Message};
+use serde_json::json;
+
+use self::attached::AttachedConnection;
+use self::extension::Extension;
+use crate::client_side::{Surroundings, status, until_wall};
+use crate::exchange::{ToClients, ToExtension};
+use crate::fault::{Delivered, RelayFault};
+use crate::ids::{ExtensionId, RelayConnectionId, SocketId};
+use crate::messages;
+use crate::outbox::{Outbox, RelayClose, SocketOutput};
+
+/// How long an extension may take to say which tabs there are, or to show a new token.
+const QUESTION_DEADLINE: Duration = Duration::from_secs(10);
+
+/// What an extension said about itself.
+#[derive(Clone, Debug, Default)]
+pub struct NewExtension {
+    /// The name of its browser.
+    pub name: Option<String>,
+    /// The id that it keeps across connections.
+    pub client_id: Option<String>,
+    /// When its token expires, in seconds since 1970.
+    pub expires_at: i64,
+}
+
+/// The extensions of one user.
+#[derive(Debug, Default)]
+pub(crate) struct ExtensionSide {
+    extensions: BTreeMap<ExtensionId, Extension>,
+    client_count: usize,
+}
+
+impl ExtensionSide {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.extensions.is_empty()
+    }
+
+    pub(crate) fn sockets(&self) -> impl Iterator<Item = SocketId> + '_ {
+        self.extensions.values().filter_map(|known| known.socket)
+    }
+
+    fn of_socket(&self, socket: SocketId) -> Option<&ExtensionId> {
+        let mut all = self.extensions.iter();
+        all.find_map(|(id, known)| (known.socket == Some(socket)).then_some(id))
+    }
+
+    fn at(&mut self, socket: SocketId) -> Option<(ExtensionId, &mut Extension)> {
+        let id = self.of_socket(socket)?.clone();
+        let known = self.extensions.get_mut(&id)?;
+        Some((id, known))
+    }
+
+    /// An extension has shown a valid token of this user. Returns the older socket of the same extension, which is closed.
+    pub(crate) fn join(
+        &mut self,
+        socket: SocketId,
+        user: &str,
+        new: &NewExtension,
+        clients: usize,
+        around: &mut Surroundings<'_>,
+    ) -> Option<(SocketId, Outbox)> {
+        self.client_count = clients;
+        let id = around.ids.extension(new.client_id.as_deref());
+        let name = new.name.clone().unwrap_or_else(|| "Browser".to_owned());
+        let known = self.extensions.entry(id.clone()).or_default();
+        let older = known.socket.map(|older| {
+            known.fail_sent(
+                |delivered| RelayFault::Superseded("extension", delivered),
+                around,
+            );
+            let mut outbox = std::mem::take(&mut known.outbox);
+            outbox.cut(RelayClose::Superseded);
+            around.woken.push(older);
+            (older, outbox)
+        });
+        known.open(socket, name.clone(), new.expires_at, around);
+        let params = json!({
+            "user_id": user,
+            "extension_id": id.as_str(),
+        });
+        known.send(
+            messages::notification(messages::AUTHENTICATED, &params),
+            around,
+        );
+        around.exchange.to_clients(ToClients::Online {
+            extension: id,
+            name,
+        });
+        self.tell_connections(around);
+        older
+    }
+
+    /// An extension has shown another token on the same socket.
+    pub(crate) fn renew(&mut self, socket: SocketId, expires_at: i64) {
+        if let Some((_, known)) = self.at(socket) {
+            known.expires_at = expires_at;
+        }
+    }
+
+    /// The number of the relay's question that a message answers with credentials.
+    pub(crate) fn is_renewal(&self, socket: SocketId, message: &Message) -> bool {
+        let known = self
+            .of_socket(socket)
+            .and_then(|id| self.extensions.get(id));
+        let number = message
+            .id()
+            .and_then(|id| messages::relay_number(&id.key()));
+        match (known, number) {
+            (Some(known), Some(Some(number))) => known.asks_for_token(number),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn message(
+        &mut self,
+        socket: SocketId,
+        message: Message,
+        around: &mut Surroundings<'_>,
+    ) {
+        let Some((_, known)) = self.at(socket) else {
+            return;
+        };
+        match message.kind() {
+            Kind::Response | Kind::Error => known.answer(&message, around),
+            // `{"id": …}` alone is an answer without content.
+            Kind::Other if message.id().is_some() => known.answer(&message, around),
+            Kind::Request => {
+                around.counters.ignored += 1;
+                let refused = RelayFault::ReservedMethod("a request of an extension".to_owned());
+                known.send(refused.answer(message.id().as_ref()), around);
+            }
+            Kind::Notification => known.notification(&message, around),
+            Kind::Batch | Kind::Other | Kind::Malformed => around.counters.ignored += 1,
+        }
+        if known.has_ready() {
+            around.woken.push(socket);
+        }
+    }
+
+    /// A socket is gone: everything that waits for it fails at once.
+    pub(crate) fn leave(
+        &mut self,
+        socket: SocketId,
+        reason: &'static str,
+        around: &mut Surroundings<'_>,
+    ) {
+        let Some((id, known)) = self.at(socket) else {
+            return;
+        };
+        known.fail_sent(RelayFault::ExtensionGone, around);
+        known.fail_queued(|| RelayFault::ExtensionGone(Delivered::No), around);
+        known.socket = None;
+        known.outbox = Outbox::default();
+        known.offline_since = Some(around.now.elapsed);
+        around.exchange.to_clients(ToClients::Offline {
+            extension: id,
+            reason,
+        });
+        self.tell_connections(around);
+    }
+
+    /// A message of a client's side.
+    pub(crate) fn receive(
+        &mut self,
+        extension: &ExtensionId,
+        message: ToExtension,
+        around: &mut Surroundings<'_>,
+    ) {
+        let Some(known) = self.extensions.get_mut(extension) else {
+            if let ToExtension::Command(command) = message {
+                let outcome = Err(RelayFault::ExtensionGone(Delivered::No));
+                answer(command.connection, command.number, outcome, around);
+            }
+            return;
+        };
+        match message {
+            ToExtension::Attach { connection, client } => {
+                known.attach(connection, client);
+                self.tell_connections(around);
+            }
+            ToExtension::Detach { connection, reason } => {
+                if known.detach(&connection) {
+                    let params = json!({"connection_id": connection.as_str(), "reason": reason});
+                    known.send(
+                        messages::notification(messages::DISCONNECTED, &params),
+                        around,
+                    );
+                }
+                self.tell_connections(around);
+            }
+            ToExtension::Suspend { connection } => {
+                known.fail_queued_of(&connection, || RelayFault::Disconnected, around);
+            }
+            ToExtension::Supersede { connection } => {
+                known.supersede(&connection, around);
+                around
+                    .exchange
+                    .to_clients(ToClients::Superseded { connection });
+            }
+            ToExtension::Command(command) => known.enqueue(*command, around),
+            ToExtension::ClientCount(count) => {
+                if self.client_count != count {
+                    self.client_count = count;
+                    self.tell_connections(around);
+                }
+            }
+        }
+    }
+
+    /// What to write to an extension next: the relay's own messages, then commands in fair turns.
+    pub(crate) fn take(
+        &mut self,
+        socket: SocketId,
+        budget: usize,
+        around: &mut Surroundings<'_>,
+    ) -> SocketOutput {
+        match self.at(socket) {
+            Some((_, known)) => known.take(budget, around),
+            None => SocketOutput::default(),
+        }
+    }
+
+    /// Does what is due, and says when to call again.
+    pub(crate) fn tick(&mut self, around: &mut Surroundings<'_>) -> Duration {
+        let now = around.now;
+        let settings = around.settings;
+        let mut next = now.elapsed + settings.status_interval;
+        for known in self.extensions.values_mut() {
+            known.expire(around);
+            if let Some(deadline) = known.next_deadline() {
+                next = next.min(deadline);
+            }
+            if known.socket.is_none() || known.outbox.is_closing() {
+                continue;
+            }
+            if known.expires_at <= now.wall_seconds() {
+                known.close(RelayClose::Unauthorized("Token expired"), around);
+                continue;
+            }
+            let renewal = until_wall(now, known.expires_at).saturating_sub(settings.renew_before);
+            if renewal <= now.elapsed && !known.is_asked_for_token() {
+                known.ask_for_token(around);
+            }
+            if known.status_due <= now.elapsed {
+                known.status_due = now.elapsed + settings.status_interval;
+                known.send(status(known.connection_count(), now), around);
+            }
+            next = next
+                .min(known.status_due)
+                .min(until_wall(now, known.expires_at));
+            if renewal > now.elapsed {
+                next = next.min(renewal);
+            }
+        }
+        // An extension that stays away is forgotten as soon as nobody can resume a connection to it.
+        self.extensions.retain(|_, known| {
+            let is_waited_for = known
+                .offline_since
+                .is_some_and(|since| now.elapsed < since + settings.resume_window);
+            known.socket.is_some() || known.connection_count() > 0 || is_waited_for
+        });
+        next
+    }
+
+    pub(crate) fn close_all(&mut self, close: RelayClose, around: &mut Surroundings<'_>) {
+        for known in self.extensions.values_mut() {
+            known.send(
+                messages::notification(messages::SHUTTING_DOWN, &json!({})),
+                around,
+            );
+            known.close(close, around);
+        }
+    }
+
+    pub(crate) fn close(
+        &mut self,
+        socket: SocketId,
+        close: RelayClose,
+        around: &mut Surroundings<'_>,
+    ) {
+        if let Some((_, known)) = self.at(socket) {
+            known.close(close, around);
+        }
+    }
+
+    /// Tells every extension how many connections there are, and whose its own are.
+    fn tell_connections(&mut self, around: &mut Surroundings<'_>) {
+        let used: usize = self
+            .extensions
+            .values()
+            .map(Extension::connection_count)
+            .sum();
+        let browsers = self.sockets().count();
+        let clients = self.client_count;
+        for known in self
+            .extensions
+            .values_mut()
+            .filter(|known| known.socket.is_some())
+        {
+            let active: Vec<_> = known.clients().map(|(connection, client)| {
+                json!({"connection_id": connection.as_str(), "mcp_client_id": client.as_str(), "name": client.as_str()})
+            }).collect();
+            let params = json!({
+                "max_connections": around.settings.max_connections,
+                "connections_used": used,
+                "connections_to_this_browser": known.connection_count(),
+                "total_browsers": browsers,
+                "total_mcp_clients": clients,
+                "active_connections": active,
+            });
+            known.send(
+                messages::notification(messages::CONNECTION_STATUS, &params),
+                around,
+            );
+        }
+    }
+}
+
+/// Tells the side of a command's client what became of it.
+fn answer(
+    connection: RelayConnectionId,
+    number: u64,
+    outcome: Result<crate::exchange::AnswerBody, RelayFault>,
+    around: &mut Surroundings<'_>,
+) {
+    around.exchange.to_clients(ToClients::Answer {
+        connection,
+        number,
+        outcome,
+    });
+}
+
+/// A notification that reaches the client of one connection.
+fn notify(connection: &RelayConnectionId, message: &Bytes, around: &mut Surroundings<'_>) {
+    around.exchange.to_clients(ToClients::Notification {
+        connection: connection.clone(),
+        message: message.clone(),
+    });
+}

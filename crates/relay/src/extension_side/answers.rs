@@ -1,0 +1,232 @@
+//! What an extension says, and what it means for its connections and their tabs.
+
+use bytes::Bytes;
+use mcp_proxy_wire::{Id, Message, Span};
+use serde_json::{Map, Value};
+
+use super::extension::{Extension, RelayQuestion, SentCommand};
+use super::{answer, notify};
+use crate::client_side::Surroundings;
+use crate::exchange::AnswerBody;
+use crate::fault::{Delivered, RelayFault};
+use crate::messages;
+use crate::tabs::{self, TabUse};
+
+/// The code of an error that an extension gave none.
+const UNNAMED_ERROR: i64 = -32000;
+
+impl Extension {
+    /// An answer to a command, or to a question of the relay's own.
+    pub(super) fn answer(&mut self, message: &Message, around: &mut Surroundings<'_>) {
+        let Some(key) = message.id().map(|id: Id| id.key()) else {
+            around.counters.ignored += 1;
+            return;
+        };
+        match messages::relay_number(&key) {
+            Some(Some(number)) => return self.answered_question(number, message, around),
+            Some(None) => {
+                around.counters.ignored += 1;
+                return;
+            }
+            None => {}
+        }
+        let Some(sent) = self.sent.remove(&key) else {
+            around.counters.late_answers += 1;
+            return;
+        };
+        self.proven = self.proven.max(sent.place);
+        let outcome = match (message.result(), message.error()) {
+            (_, Some(error)) => Ok(AnswerBody {
+                member: "error",
+                value: error_value(message, error),
+            }),
+            (Some(result), None) => self.result(&sent, message, result),
+            (None, None) => Err(RelayFault::EmptyAnswer),
+        };
+        if let Some(known) = self.connections.get_mut(&sent.connection)
+            && sent.tab_use.acquires()
+        {
+            known.acquiring = known.acquiring.saturating_sub(1);
+        }
+        answer(sent.connection, sent.number, outcome, around);
+    }
+
+    /// A result for the client, in which the current tab is its own.
+    fn result(
+        &mut self,
+        sent: &SentCommand,
+        message: &Message,
+        result: Span,
+    ) -> Result<AnswerBody, RelayFault> {
+        self.note_tabs(sent, message)?;
+        let body = |value| {
+            Ok(AnswerBody {
+                member: "result",
+                value,
+            })
+        };
+        let Some((span, tab)) = tabs::current_tab(message) else {
+            return body(message.raw().slice(result.range()));
+        };
+        let shown = message.raw().slice(span.range());
+        let known = self.connections.get_mut(&sent.connection);
+        let current = known.and_then(|known| known.current.as_mut());
+        let instead = match current {
+            Some(current) if current.id == tab => {
+                current.shown = Bytes::copy_from_slice(&shown);
+                return body(message.raw().slice(result.range()));
+            }
+            Some(current) => current.shown.clone(),
+            None => Bytes::from_static(b"null"),
+        };
+        let raw = message.raw();
+        let mut value = Vec::with_capacity(result.len() + instead.len());
+        value.extend_from_slice(&raw[result.start..span.start]);
+        value.extend_from_slice(&instead);
+        value.extend_from_slice(&raw[span.end..result.end]);
+        body(value.into())
+    }
+
+    /// Who owns which tab after this answer.
+    fn note_tabs(&mut self, sent: &SentCommand, message: &Message) -> Result<(), RelayFault> {
+        let Some(known) = self.connections.get_mut(&sent.connection) else {
+            return Ok(());
+        };
+        match sent.tab_use {
+            TabUse::Opens | TabUse::Selects => {
+                let Some(tab) = tabs::answered_tab(message) else {
+                    return Ok(());
+                };
+                let owner = self.tabs.owner(&tab.id);
+                if owner.is_some_and(|owner| *owner != sent.connection) {
+                    // The tabs have moved between the question and the command.
+                    return Err(RelayFault::ForeignTab);
+                }
+                self.tabs.claim(tab.id.clone(), &sent.connection);
+                known.current = Some(tab);
+            }
+            TabUse::Closes => {
+                for tab in &sent.named {
+                    self.tabs.release(tab);
+                    if known
+                        .current
+                        .as_ref()
+                        .is_some_and(|current| current.id == *tab)
+                    {
+                        known.current = None;
+                    }
+                }
+            }
+            TabUse::Lists => self.note_listing(message),
+            TabUse::Activates | TabUse::Browser | TabUse::Works => {}
+        }
+        Ok(())
+    }
+
+    /// Tabs that are not in a list of all tabs have been closed.
+    fn note_listing(&mut self, message: &Message) {
+        let Some(listed) = tabs::listed_tabs(message) else {
+            return;
+        };
+        // A tab that is being opened may be missing in a list that was made before.
+        if self.connections.values().any(|known| known.acquiring > 0) {
+            return;
+        }
+        self.tabs.keep_only(&listed);
+        for known in self.connections.values_mut() {
+            let is_gone = |id| !listed.contains(id);
+            if known
+                .current
+                .as_ref()
+                .is_some_and(|current| is_gone(&current.id))
+            {
+                known.current = None;
+            }
+        }
+    }
+
+    fn answered_question(&mut self, number: u64, message: &Message, around: &mut Surroundings<'_>) {
+        let Some((question, _)) = self.questions.remove(&number) else {
+            around.counters.late_answers += 1;
+            return;
+        };
+        // A new token was checked before the answer came here.
+        let RelayQuestion::Tabs(connection) = question else {
+            return;
+        };
+        let listed = tabs::listed_tabs(message);
+        if listed.is_some() {
+            self.note_listing(message);
+        }
+        let Some(known) = self.connections.get_mut(&connection) else {
+            return;
+        };
+        known.is_asking = false;
+        match listed {
+            Some(listed) => known.listing = Some(listed),
+            None => {
+                let fault = RelayFault::Timeout(Delivered::No);
+                self.refuse_next(&connection, fault, around);
+            }
+        }
+    }
+
+    /// A notification. Clients get one kind; the others are only counted.
+    pub(super) fn notification(&mut self, message: &Message, around: &mut Surroundings<'_>) {
+        if message.method().as_deref() != Some(messages::TAB_INFO_UPDATE) {
+            around.counters.ignored += 1;
+            return;
+        }
+        let tab = message
+            .params()
+            .and_then(|params| message.member(params, "currentTab"))
+            .and_then(|tab| message.member(tab, "id"));
+        let owner = tab.and_then(|span| self.tabs.owner_of_token(message.slice(span)));
+        let params = message.params().map(|span| message.slice(span));
+        let notice = notice(params);
+        match owner {
+            Some(owner) => notify(owner, &notice, around),
+            None => {
+                let mut all: Vec<_> = self.connections.keys().collect();
+                all.sort();
+                for connection in all {
+                    notify(connection, &notice, around);
+                }
+            }
+        }
+    }
+}
+
+fn notice(params: Option<&[u8]>) -> Bytes {
+    let mut text = br#"{"jsonrpc":"2.0","method":"notifications/tab_info_update""#.to_vec();
+    if let Some(params) = params {
+        text.extend_from_slice(br#","params":"#);
+        text.extend_from_slice(params);
+    }
+    text.push(b'}');
+    text.into()
+}
+
+/// An error as clients expect it: with a code, and without the extension's stack.
+fn error_value(message: &Message, error: Span) -> Bytes {
+    let raw = message.raw().slice(error.range());
+    let [code, stack] = message.members(error, ["code", "stack"]);
+    let is_integer = |token: &[u8]| token.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
+    let has_code = code.is_some_and(|span| is_integer(message.slice(span)));
+    if has_code && stack.is_none() {
+        return raw;
+    }
+    let mut members = match serde_json::from_slice::<Value>(&raw) {
+        Ok(Value::Object(members)) => members,
+        Ok(Value::String(text)) => Map::from_iter([("message".to_owned(), Value::String(text))]),
+        _ => Map::from_iter([("message".to_owned(), Value::from("the extension failed"))]),
+    };
+    members.remove("stack");
+    if !has_code {
+        members.insert("code".to_owned(), Value::from(UNNAMED_ERROR));
+    }
+    members
+        .entry("message")
+        .or_insert_with(|| Value::from("the extension failed"));
+    Value::Object(members).to_string().into()
+}

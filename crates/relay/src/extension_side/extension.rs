@@ -1,0 +1,334 @@
+//! One extension: who uses it, and what it was sent.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_proxy_wire::IdKey;
+use rustc_hash::FxHashMap;
+
+use super::AttachedConnection;
+use super::answer;
+use super::turns::Turns;
+use crate::client_side::Surroundings;
+use crate::command::Command;
+use crate::fault::{Delivered, RelayFault};
+use crate::ids::{McpClientId, RelayConnectionId, SocketId};
+use crate::messages;
+use crate::opening;
+use crate::outbox::{Outbox, RelayClose};
+use crate::tabs::{TabId, TabOwners, TabUse};
+
+/// An extension and everything between it and its clients.
+#[derive(Debug, Default)]
+pub(super) struct Extension {
+    /// None while it is away.
+    pub(super) socket: Option<SocketId>,
+    pub(super) offline_since: Option<Duration>,
+    pub(super) name: String,
+    pub(super) expires_at: i64,
+    pub(super) status_due: Duration,
+    pub(super) outbox: Outbox,
+    pub(super) connections: FxHashMap<RelayConnectionId, AttachedConnection>,
+    pub(super) turns: Turns,
+    pub(super) tabs: TabOwners,
+    /// Commands that were sent and not answered, by the id that the extension knows.
+    pub(super) sent: FxHashMap<IdKey, SentCommand>,
+    /// The relay's own questions.
+    pub(super) questions: FxHashMap<u64, (RelayQuestion, Duration)>,
+    last_question: u64,
+    /// The number of the command that was sent last, and of the last that the extension has certainly received.
+    pub(super) last_sent: u64,
+    pub(super) proven: u64,
+}
+
+/// A command that an extension was sent.
+#[derive(Debug)]
+pub(super) struct SentCommand {
+    pub(super) connection: RelayConnectionId,
+    pub(super) number: u64,
+    pub(super) tab_use: TabUse,
+    /// The tabs that it names.
+    pub(super) named: Vec<TabId>,
+    /// Its place among all that were sent.
+    pub(super) place: u64,
+    pub(super) deadline: Duration,
+}
+
+/// What the relay itself asks an extension.
+#[derive(Clone, Debug)]
+pub(super) enum RelayQuestion {
+    /// For another token.
+    Token,
+    /// For its tabs, on behalf of a connection.
+    Tabs(RelayConnectionId),
+}
+
+impl Extension {
+    /// A new socket of this extension.
+    pub(super) fn open(
+        &mut self,
+        socket: SocketId,
+        name: String,
+        expires_at: i64,
+        around: &Surroundings<'_>,
+    ) {
+        self.socket = Some(socket);
+        self.offline_since = None;
+        self.name = name;
+        self.expires_at = expires_at;
+        self.status_due = around.now.elapsed + around.settings.status_interval;
+        self.questions.clear();
+        // `proxy:1` was the question that it has answered.
+        self.last_question = 1;
+    }
+
+    pub(super) fn send(&mut self, message: Bytes, around: &mut Surroundings<'_>) {
+        if let Some(socket) = self.socket {
+            self.outbox.push(message);
+            around.woken.push(socket);
+        }
+    }
+
+    pub(super) fn close(&mut self, close: RelayClose, around: &mut Surroundings<'_>) {
+        if let Some(socket) = self.socket {
+            self.outbox.close(close);
+            around.woken.push(socket);
+        }
+    }
+
+    pub(super) fn connection_count(&self) -> usize {
+        self.connections.len()
+    }
+
+    pub(super) fn clients(&self) -> impl Iterator<Item = (&RelayConnectionId, &McpClientId)> {
+        let mut all: Vec<_> = self.connections.iter().collect();
+        all.sort_by_key(|(id, _)| *id);
+        all.into_iter().map(|(id, known)| (id, &known.client))
+    }
+
+    pub(super) fn attach(&mut self, connection: RelayConnectionId, client: McpClientId) {
+        let new = || AttachedConnection::new(client);
+        self.connections.entry(connection).or_insert_with(new);
+    }
+
+    /// A connection is over. Whether there was one.
+    pub(super) fn detach(&mut self, connection: &RelayConnectionId) -> bool {
+        self.tabs.release_all(connection);
+        self.sent.retain(|_, sent| sent.connection != *connection);
+        self.connections.remove(connection).is_some()
+    }
+
+    pub(super) fn enqueue(&mut self, command: Command, around: &mut Surroundings<'_>) {
+        let fault = match self.connections.get_mut(&command.connection) {
+            _ if self.socket.is_none() => RelayFault::ExtensionGone(Delivered::No),
+            None => RelayFault::NotConnected,
+            Some(known) => {
+                let bytes = known.queued_bytes + command.message.len();
+                if known.queue.is_empty() || bytes <= around.settings.max_queued_bytes {
+                    known.queued_bytes = bytes;
+                    self.turns.add(&command.connection);
+                    known.queue.push_back(command);
+                    around.woken.extend(self.socket);
+                    return;
+                }
+                RelayFault::QueueFull
+            }
+        };
+        answer(command.connection, command.number, Err(fault), around);
+    }
+
+    /// Fails everything that was sent.
+    pub(super) fn fail_sent(
+        &mut self,
+        fault: impl Fn(Delivered) -> RelayFault,
+        around: &mut Surroundings<'_>,
+    ) {
+        let sent = std::mem::take(&mut self.sent);
+        self.fail(sent.into_values().collect(), fault, around);
+        for known in self.connections.values_mut() {
+            known.forget_sent();
+        }
+        self.questions.clear();
+    }
+
+    fn fail(
+        &mut self,
+        mut sent: Vec<SentCommand>,
+        fault: impl Fn(Delivered) -> RelayFault,
+        around: &mut Surroundings<'_>,
+    ) {
+        sent.sort_by_key(|command| command.place);
+        for command in sent {
+            around.counters.lost += 1;
+            let delivered = match command.place <= self.proven {
+                true => Delivered::Yes,
+                false => Delivered::Unknown,
+            };
+            answer(
+                command.connection,
+                command.number,
+                Err(fault(delivered)),
+                around,
+            );
+        }
+    }
+
+    pub(super) fn fail_queued(
+        &mut self,
+        fault: impl Fn() -> RelayFault,
+        around: &mut Surroundings<'_>,
+    ) {
+        let connections: Vec<_> = self.connections.keys().cloned().collect();
+        for connection in connections {
+            self.fail_queued_of(&connection, &fault, around);
+        }
+    }
+
+    pub(super) fn fail_queued_of(
+        &mut self,
+        connection: &RelayConnectionId,
+        fault: impl Fn() -> RelayFault,
+        around: &mut Surroundings<'_>,
+    ) {
+        let Some(known) = self.connections.get_mut(connection) else {
+            return;
+        };
+        known.queued_bytes = 0;
+        for command in std::mem::take(&mut known.queue) {
+            around.counters.lost += 1;
+            answer(command.connection, command.number, Err(fault()), around);
+        }
+    }
+
+    /// A newer socket of the client takes over: what the older one waits for has failed.
+    pub(super) fn supersede(
+        &mut self,
+        connection: &RelayConnectionId,
+        around: &mut Surroundings<'_>,
+    ) {
+        let fault = |delivered| RelayFault::Superseded("client", delivered);
+        self.fail_queued_of(connection, || fault(Delivered::No), around);
+        let sent = self
+            .sent
+            .extract_if(|_, sent| sent.connection == *connection)
+            .map(|(_, sent)| sent)
+            .collect();
+        self.fail(sent, fault, around);
+        if let Some(known) = self.connections.get_mut(connection) {
+            known.acquiring = 0;
+        }
+    }
+
+    /// Fails what was not answered in time.
+    pub(super) fn expire(&mut self, around: &mut Surroundings<'_>) {
+        let now = around.now.elapsed;
+        let late: Vec<SentCommand> = self
+            .sent
+            .extract_if(|_, sent| sent.deadline <= now)
+            .map(|(_, sent)| sent)
+            .collect();
+        for command in &late {
+            around.counters.timeouts += 1;
+            if let Some(known) = self.connections.get_mut(&command.connection)
+                && command.tab_use.acquires()
+            {
+                known.acquiring = known.acquiring.saturating_sub(1);
+            }
+        }
+        self.fail(late, RelayFault::Timeout, around);
+        self.expire_queued(around);
+        self.expire_questions(around);
+    }
+
+    /// Commands that an extension did not take in time were not delivered.
+    fn expire_queued(&mut self, around: &mut Surroundings<'_>) {
+        let now = around.now.elapsed;
+        let mut late = Vec::new();
+        for (connection, known) in &self.connections {
+            let expired = known
+                .queue
+                .iter()
+                .take_while(|command| command.deadline <= now);
+            late.extend(expired.map(|_| connection.clone()));
+        }
+        for connection in late {
+            around.counters.timeouts += 1;
+            self.fail_next(&connection, RelayFault::Timeout(Delivered::No), around);
+        }
+    }
+
+    fn expire_questions(&mut self, around: &mut Surroundings<'_>) {
+        let now = around.now.elapsed;
+        let late: Vec<_> = self
+            .questions
+            .extract_if(|_, (_, deadline)| *deadline <= now)
+            .collect();
+        for (_, (question, _)) in late {
+            match question {
+                RelayQuestion::Token => {
+                    self.close(RelayClose::Unauthorized("no new token"), around);
+                }
+                RelayQuestion::Tabs(connection) => {
+                    let fault = || RelayFault::Timeout(Delivered::No);
+                    self.fail_next(&connection, fault(), around);
+                }
+            }
+        }
+    }
+
+    /// Fails the command that waited for the list of tabs.
+    pub(super) fn fail_next(
+        &mut self,
+        connection: &RelayConnectionId,
+        fault: RelayFault,
+        around: &mut Surroundings<'_>,
+    ) {
+        let Some(known) = self.connections.get_mut(connection) else {
+            return;
+        };
+        known.is_asking = false;
+        if let Some(command) = known.queue.pop_front() {
+            known.queued_bytes = known.queued_bytes.saturating_sub(command.message.len());
+            answer(command.connection, command.number, Err(fault), around);
+        }
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Duration> {
+        let sent = self.sent.values().map(|sent| sent.deadline);
+        let questions = self.questions.values().map(|(_, deadline)| *deadline);
+        let first = |known: &AttachedConnection| Some(known.queue.front()?.deadline);
+        let queued = self.connections.values().filter_map(first);
+        sent.chain(questions).chain(queued).min()
+    }
+
+    pub(super) fn asks_for_token(&self, number: u64) -> bool {
+        matches!(self.questions.get(&number), Some((RelayQuestion::Token, _)))
+    }
+
+    pub(super) fn is_asked_for_token(&self) -> bool {
+        let mut all = self.questions.values();
+        all.any(|(question, _)| matches!(question, RelayQuestion::Token))
+    }
+
+    pub(super) fn ask_for_token(&mut self, around: &mut Surroundings<'_>) {
+        let number = self.ask(RelayQuestion::Token, around);
+        self.send(opening::authenticate(number), around);
+    }
+
+    pub(super) fn ask_for_tabs(
+        &mut self,
+        connection: &RelayConnectionId,
+        around: &mut Surroundings<'_>,
+    ) -> Bytes {
+        let number = self.ask(RelayQuestion::Tabs(connection.clone()), around);
+        messages::request(&messages::relay_id(number), messages::GET_TABS, Some(b"{}"))
+    }
+
+    fn ask(&mut self, question: RelayQuestion, around: &Surroundings<'_>) -> u64 {
+        self.last_question += 1;
+        let deadline = around.now.elapsed + super::QUESTION_DEADLINE;
+        self.questions
+            .insert(self.last_question, (question, deadline));
+        self.last_question
+    }
+}

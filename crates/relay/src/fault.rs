@@ -1,0 +1,196 @@
+//! Everything that the relay refuses or fails, with the code and text that a peer gets.
+//!
+//! The specification fixes -32000 and -32001 and gives -32000…-32099 to this protocol, which is not MCP. `error.data.reason`
+//! tells apart what shares a code.
+
+use bytes::Bytes;
+use mcp_proxy_wire::{ErrorCode, Id, error_response};
+use serde_json::{Map, Value, json};
+
+/// Whether a command reached its extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// The extension has proved it by answering this command or a later one.
+    Yes,
+    /// Not one byte of it was written.
+    No,
+    /// It was written. Whether it arrived is not known.
+    Unknown,
+}
+
+/// Why a request has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RelayFault {
+    /// The token is not valid. The text is for the peer.
+    #[error("Authentication failed: {0}")]
+    AuthenticationFailed(String),
+    /// The user has no such extension, or it is not connected.
+    #[error("Extension not found or not accessible")]
+    ExtensionNotFound,
+    /// A client has one connection at a time.
+    #[error("MCP client already connected to an extension")]
+    AlreadyConnected,
+    /// Nothing works before the handshake.
+    #[error("Not authenticated: send mcp_handshake first")]
+    NotAuthenticated,
+    /// A command of a client that has no connection.
+    #[error("Not connected to an extension: send connect first")]
+    NotConnected,
+    /// `connectionId` is not the connection of this client.
+    #[error("connectionId is not the connection of this client")]
+    WrongConnection,
+    /// The command needs a tab, and its connection has none.
+    #[error("This connection has no tab: send createTab or selectTab first")]
+    NoTab,
+    /// The command names a tab that is not its connection's.
+    #[error("The tab does not belong to this connection")]
+    ForeignTab,
+    /// No tab has this index.
+    #[error("No tab has this index")]
+    NoSuchTab,
+    /// The extension was lost before it answered.
+    #[error("The extension disconnected before it answered")]
+    ExtensionGone(Delivered),
+    /// The same client, or extension, connected again while the command was open.
+    #[error("A newer connection of the same {0} took over")]
+    Superseded(&'static str, Delivered),
+    /// The client sent `disconnect` while the command was open.
+    #[error("The client disconnected before the extension answered")]
+    Disconnected,
+    /// The extension did not answer in time.
+    #[error("The extension did not answer in time")]
+    Timeout(Delivered),
+    /// Too many commands in too short a time.
+    #[error("Too many commands: wait {retry_after_ms} ms")]
+    RateLimited {
+        /// When the next one is accepted.
+        retry_after_ms: u64,
+    },
+    /// The commands of this connection wait for the extension, and there is no room for another.
+    #[error("Too many commands are waiting for the extension")]
+    QueueFull,
+    /// The user has as many connections as allowed.
+    #[error("Too many connections")]
+    ConnectionLimit,
+    /// The message is too large.
+    #[error("The message is larger than {0} bytes")]
+    TooLarge(usize),
+    /// The policy does not allow it.
+    #[error("Denied by the relay's policy: {0}")]
+    Denied(String),
+    /// Not JSON.
+    #[error("Parse error: the message is not JSON")]
+    NotJson,
+    /// JSON, but not a request that can be taken.
+    #[error("Invalid request: {0}")]
+    InvalidRequest(&'static str),
+    /// A name that is the relay's own.
+    #[error("Method not found: {0} is never forwarded")]
+    ReservedMethod(String),
+    /// A parameter is missing or has the wrong type.
+    #[error("Invalid params: {0}")]
+    InvalidParams(&'static str),
+    /// The extension's answer has neither a result nor an error.
+    #[error("The extension answered with neither a result nor an error")]
+    EmptyAnswer,
+}
+
+impl Delivered {
+    fn value(self) -> Value {
+        match self {
+            Delivered::Yes => Value::Bool(true),
+            Delivered::No => Value::Bool(false),
+            Delivered::Unknown => Value::from("unknown"),
+        }
+    }
+}
+
+impl RelayFault {
+    /// The JSON-RPC code.
+    pub fn code(&self) -> i64 {
+        match self {
+            RelayFault::AuthenticationFailed(_) | RelayFault::ExtensionNotFound => -32000,
+            RelayFault::AlreadyConnected => -32001,
+            RelayFault::NotAuthenticated => -32002,
+            RelayFault::NotConnected
+            | RelayFault::WrongConnection
+            | RelayFault::NoTab
+            | RelayFault::ForeignTab
+            | RelayFault::NoSuchTab => -32003,
+            RelayFault::ExtensionGone(_)
+            | RelayFault::Superseded(..)
+            | RelayFault::Disconnected => -32004,
+            RelayFault::Timeout(_) => -32005,
+            RelayFault::RateLimited { .. }
+            | RelayFault::QueueFull
+            | RelayFault::ConnectionLimit => -32006,
+            RelayFault::TooLarge(_) => -32007,
+            RelayFault::Denied(_) => -32008,
+            RelayFault::NotJson => -32700,
+            RelayFault::InvalidRequest(_) => -32600,
+            RelayFault::ReservedMethod(_) => -32601,
+            RelayFault::InvalidParams(_) => -32602,
+            RelayFault::EmptyAnswer => -32603,
+        }
+    }
+
+    /// The word by which programs tell faults apart that share a code.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            RelayFault::AuthenticationFailed(_) => "auth_failed",
+            RelayFault::ExtensionNotFound => "extension_not_found",
+            RelayFault::AlreadyConnected => "already_connected",
+            RelayFault::NotAuthenticated => "not_authenticated",
+            RelayFault::NotConnected => "not_connected",
+            RelayFault::WrongConnection => "wrong_connection",
+            RelayFault::NoTab => "no_tab",
+            RelayFault::ForeignTab => "foreign_tab",
+            RelayFault::NoSuchTab => "no_such_tab",
+            RelayFault::ExtensionGone(_) => "extension_gone",
+            RelayFault::Superseded(..) => "superseded",
+            RelayFault::Disconnected => "disconnected",
+            RelayFault::Timeout(_) => "timeout",
+            RelayFault::RateLimited { .. } => "rate_limited",
+            RelayFault::QueueFull => "queue_full",
+            RelayFault::ConnectionLimit => "connection_limit",
+            RelayFault::TooLarge(_) => "too_large",
+            RelayFault::Denied(_) => "denied",
+            RelayFault::NotJson => "parse_error",
+            RelayFault::InvalidRequest(_) => "invalid_request",
+            RelayFault::ReservedMethod(_) => "reserved_method",
+            RelayFault::InvalidParams(_) => "invalid_params",
+            RelayFault::EmptyAnswer => "empty_answer",
+        }
+    }
+
+    /// The answer to the request with this id.
+    pub fn answer(&self, id: Option<&Id>) -> Bytes {
+        let mut data = Map::new();
+        data.insert("reason".to_owned(), Value::from(self.reason()));
+        match self {
+            RelayFault::ExtensionGone(delivered)
+            | RelayFault::Superseded(_, delivered)
+            | RelayFault::Timeout(delivered) => {
+                data.insert("delivered".to_owned(), delivered.value());
+            }
+            RelayFault::Disconnected => {
+                data.insert("delivered".to_owned(), Delivered::Unknown.value());
+            }
+            RelayFault::RateLimited { retry_after_ms } => {
+                data.insert("retry_after_ms".to_owned(), json!(retry_after_ms));
+                data.insert("delivered".to_owned(), Value::Bool(false));
+            }
+            RelayFault::QueueFull => {
+                data.insert("retry_after_ms".to_owned(), json!(QUEUE_RETRY_MS));
+                data.insert("delivered".to_owned(), Value::Bool(false));
+            }
+            _ => {}
+        }
+        let data = Value::Object(data).to_string();
+        let code = ErrorCode(self.code());
+        error_response(id, code, &self.to_string(), Some(&data)).into_raw()
+    }
+}
+
+/// How long a client with a full queue should wait. An extension takes a few milliseconds for a command.
+const QUEUE_RETRY_MS: u64 = 100;

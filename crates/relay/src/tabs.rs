@@ -1,0 +1,243 @@
+//! Tabs: which commands need one, which name one, and whose each is.
+//!
+//! Extensions know one attached tab, or one for each connection, and some forget whose it was. So the relay keeps count: a
+//! connection owns the tabs that it opened or selected, and nobody else's commands reach them.
+
+use bytes::Bytes;
+use mcp_proxy_wire::{Field, Id, Message, Span};
+use rustc_hash::FxHashMap;
+
+use crate::fault::RelayFault;
+use crate::ids::RelayConnectionId;
+
+/// A tab, by the JSON token that its extension names it with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TabId(Id);
+
+/// A tab that a command names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TabReference {
+    /// By its id.
+    Id(TabId),
+    /// By its place among all tabs, which only the extension knows.
+    Index(usize),
+}
+
+/// What a method has to do with tabs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TabUse {
+    /// Opens a tab, which is then the connection's.
+    Opens,
+    /// Attaches to a tab that nobody else owns, which is then the connection's.
+    Selects,
+    /// Brings a tab that nobody else owns to the front.
+    Activates,
+    /// Closes a tab of the connection.
+    Closes,
+    /// Lists all tabs.
+    Lists,
+    /// Is about the browser and not about a tab.
+    Browser,
+    /// Works on the connection's tab. Methods that the relay does not know do.
+    Works,
+}
+
+/// Who owns which tab of one extension.
+#[derive(Debug, Default)]
+pub(crate) struct TabOwners(FxHashMap<TabId, RelayConnectionId>);
+
+/// The tab that a connection works on, with what its extension last said about it.
+#[derive(Clone, Debug)]
+pub(crate) struct CurrentTab {
+    pub(crate) id: TabId,
+    pub(crate) shown: Bytes,
+}
+
+impl TabUse {
+    pub(crate) fn of(method: &str) -> TabUse {
+        match method {
+            "createTab" | "openTestPage" => TabUse::Opens,
+            "selectTab" => TabUse::Selects,
+            "activateTab" => TabUse::Activates,
+            "closeTab" => TabUse::Closes,
+            "getTabs" => TabUse::Lists,
+            "listExtensions" | "reloadExtensions" | "reloadSelf" | "get_build_info"
+            | "get_debug_storage" => TabUse::Browser,
+            _ => TabUse::Works,
+        }
+    }
+
+    /// Whether a command is refused if its connection has no tab.
+    pub(crate) fn needs_own(self) -> bool {
+        matches!(self, TabUse::Works | TabUse::Closes)
+    }
+
+    /// Whether the connection may have one tab more when the command is answered. Commands that need a tab wait for that.
+    pub(crate) fn acquires(self) -> bool {
+        matches!(self, TabUse::Opens | TabUse::Selects)
+    }
+
+    /// Whether it may name a tab that nobody owns.
+    fn reaches_unowned(self) -> bool {
+        matches!(self, TabUse::Selects | TabUse::Activates)
+    }
+}
+
+/// The tabs that a command names, by any of the three names.
+pub(crate) fn references(message: &Message) -> Result<Vec<TabReference>, RelayFault> {
+    let Some(params) = message.params() else {
+        return Ok(Vec::new());
+    };
+    let [id, tab_index, index] = message.members(params, ["tabId", "tabIndex", "index"]);
+    let mut found = Vec::new();
+    if let Some(span) = id.filter(|span| message.slice(*span) != b"null") {
+        found.push(TabReference::Id(TabId::at(message, span)));
+    }
+    for span in [tab_index, index].into_iter().flatten() {
+        let token = message.slice(span);
+        if token == b"null" {
+            continue;
+        }
+        let number = std::str::from_utf8(token).ok();
+        let number = number.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+        let number = number
+            .and_then(|text| text.parse().ok())
+            .ok_or(RelayFault::InvalidParams(
+                "the index of a tab must be a whole number",
+            ))?;
+        found.push(TabReference::Index(number));
+    }
+    Ok(found)
+}
+
+impl TabId {
+    fn at(message: &Message, span: Span) -> TabId {
+        TabId(Id::from_token(message.slice(span)))
+    }
+}
+
+impl TabOwners {
+    pub(crate) fn claim(&mut self, tab: TabId, connection: &RelayConnectionId) {
+        self.0.insert(tab, connection.clone());
+    }
+
+    pub(crate) fn release(&mut self, tab: &TabId) {
+        self.0.remove(tab);
+    }
+
+    pub(crate) fn release_all(&mut self, connection: &RelayConnectionId) {
+        self.0.retain(|_, owner| owner != connection);
+    }
+
+    pub(crate) fn owner(&self, tab: &TabId) -> Option<&RelayConnectionId> {
+        self.0.get(tab)
+    }
+
+    pub(crate) fn owner_of_token(&self, token: &[u8]) -> Option<&RelayConnectionId> {
+        self.owner(&TabId(Id::from_token(token)))
+    }
+
+    pub(crate) fn has_any(&self, connection: &RelayConnectionId) -> bool {
+        self.0.values().any(|owner| owner == connection)
+    }
+
+    /// Checks whether a command of `connection` may name `tab`.
+    pub(crate) fn check(
+        &self,
+        tab: &TabId,
+        connection: &RelayConnectionId,
+        tab_use: TabUse,
+    ) -> Result<(), RelayFault> {
+        match self.owner(tab) {
+            Some(owner) if owner == connection => Ok(()),
+            None if tab_use.reaches_unowned() => Ok(()),
+            _ => Err(RelayFault::ForeignTab),
+        }
+    }
+
+    /// Forgets tabs that the extension does not have any more.
+    pub(crate) fn keep_only(&mut self, existing: &[TabId]) {
+        self.0.retain(|tab, _| existing.contains(tab));
+    }
+}
+
+/// The tab that an answer to `createTab` or `selectTab` is about: `result.tab.id` or `result.tabId`.
+pub(crate) fn answered_tab(answer: &Message) -> Option<CurrentTab> {
+    if let Some(tab) = answer.span(Field::ResultField("tab"))
+        && let Some(id) = answer.member(tab, "id")
+    {
+        return Some(CurrentTab {
+            id: TabId::at(answer, id),
+            shown: Bytes::copy_from_slice(answer.slice(tab)),
+        });
+    }
+    let id = answer.span(Field::ResultField("tabId"))?;
+    let token = answer.slice(id);
+    let shown = [br#"{"id":"#, token, b"}"].concat();
+    Some(CurrentTab {
+        id: TabId::at(answer, id),
+        shown: shown.into(),
+    })
+}
+
+/// The ids of the tabs that `getTabs` lists, by index.
+pub(crate) fn listed_tabs(answer: &Message) -> Option<Vec<TabId>> {
+    let tabs = answer.span(Field::ResultField("tabs"))?;
+    let listed: Vec<&serde_json::value::RawValue> =
+        serde_json::from_slice(answer.slice(tabs)).ok()?;
+    let ids = listed.into_iter().map(|tab| {
+        let tab = Message::parse(Bytes::copy_from_slice(tab.get().as_bytes()));
+        let id = tab.member(crate::messages::root(&tab), "id");
+        // A tab without an id keeps its place, and can never be anybody's.
+        id.map_or_else(|| TabId(Id::from_token(b"null")), |id| TabId::at(&tab, id))
+    });
+    Some(ids.collect())
+}
+
+/// Where an answer says which tab is current, and the id of that tab.
+pub(crate) fn current_tab(answer: &Message) -> Option<(Span, TabId)> {
+    let span = answer.span(Field::ResultField("currentTab"))?;
+    let id = answer.member(span, "id")?;
+    Some((span, TabId::at(answer, id)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(params: &str) -> Result<Vec<TabReference>, i64> {
+        let text = format!(r#"{{"id":1,"method":"m","params":{params}}}"#);
+        references(&Message::parse(text)).map_err(|fault| fault.code())
+    }
+
+    #[test]
+    fn tabs_are_named_by_id_and_by_index() {
+        let id = |token: &str| TabReference::Id(TabId(Id::from_token(token.as_bytes())));
+        assert_eq!(named("{}"), Ok(vec![]));
+        assert_eq!(named(r#"{"tabId":5}"#), Ok(vec![id("5")]));
+        assert_eq!(
+            named(r#"{"tabId":"5","tabIndex":2,"index":0}"#),
+            Ok(vec![
+                id("\"5\""),
+                TabReference::Index(2),
+                TabReference::Index(0)
+            ])
+        );
+        assert_eq!(named(r#"{"tabId":null,"index":null}"#), Ok(vec![]));
+        for bad in ["-1", "1.5", "\"1\"", "{}", "1e2"] {
+            assert_eq!(
+                named(&format!(r#"{{"index":{bad}}}"#)),
+                Err(-32602),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_list_gives_ids_in_order() {
+        let answer = r#"{"id":1,"result":{"tabs":[{"id":7,"title":"a"},{"title":"b"},{"id":9}]}}"#;
+        let listed = listed_tabs(&Message::parse(answer)).unwrap();
+        let tokens: Vec<&[u8]> = listed.iter().map(|tab| tab.0.token()).collect();
+        assert_eq!(tokens, [b"7".as_slice(), b"null", b"9"]);
+    }
+}

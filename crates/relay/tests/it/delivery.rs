@@ -1,0 +1,184 @@
+//! At most once, and honest about what is not known.
+
+use mcp_proxy_relay::{RelaySettings, SocketId};
+use mcp_proxy_wire::Message;
+
+use crate::transcript::{CONNECTED, WITH_TAB, play};
+
+#[test]
+fn a_lost_extension_fails_everything_at_once_and_says_what_was_delivered() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"screenshot"}
+        E< {"id":"conn-1:3"}
+        A> {"id":4,"method":"screenshot"}
+        E< {"id":"conn-1:4"}
+        A> {"id":5,"method":"screenshot"}
+        E< {"id":"conn-1:5"}
+        E> {"id":"conn-1:4","result":{}}
+        A< {"id":4,"result":{}}
+        "#,
+    );
+    // One more is accepted, and the extension's socket never gets to write it.
+    let (client, extension) = (conversation.socket("A"), conversation.socket("E"));
+    let now = conversation.now();
+    let unwritten = Message::parse(r#"{"id":6,"method":"screenshot"}"#);
+    conversation.relay.message(client, unwritten, now);
+    conversation.relay.left(extension, now);
+    conversation.continue_with(
+        r#"
+        A< {"id":3,"error":{"code":-32004,"data":{"reason":"extension_gone","delivered":true}}}
+        A< {"id":5,"error":{"code":-32004,"data":{"delivered":"unknown"}}}
+        A< {"id":6,"error":{"code":-32004,"data":{"delivered":false}}}
+        A< {"method":"disconnected"}
+        "#,
+    );
+    assert_eq!(conversation.relay.counters().lost, 3);
+}
+
+#[test]
+fn a_command_that_is_not_answered_in_time_fails_and_its_late_answer_is_dropped() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"screenshot"}
+        E< {"id":"conn-1:3"}
+        @ 29
+        @ 1.5
+        A< {"id":3,"error":{"code":-32005,"data":{"reason":"timeout","delivered":"unknown"}}}
+        A> {"id":3,"method":"screenshot"}
+        E< {"id":"conn-1:3#1","method":"screenshot"}
+        E> {"id":"conn-1:3","result":{"late":true}}
+        E> {"id":"conn-1:3#1","result":{"late":false}}
+        A< {"id":3,"result":{"late":false}}
+        "#,
+    );
+    let counters = conversation.relay.counters();
+    assert_eq!((counters.timeouts, counters.late_answers), (1, 1));
+}
+
+#[test]
+fn an_extension_that_takes_nothing_is_said_to_have_got_nothing() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    let (client, now) = (conversation.socket("A"), conversation.now());
+    let message = Message::parse(r#"{"id":3,"method":"screenshot"}"#);
+    conversation.relay.message(client, message, now);
+    // The extension's socket is not asked for output: its peer does not read.
+    let _ = conversation.relay.woken();
+    conversation.continue_with(
+        r#"
+        @ 31
+        A< {"id":3,"error":{"code":-32005,"data":{"delivered":false}}}
+        "#,
+    );
+}
+
+#[test]
+fn an_id_that_is_open_is_refused_and_one_that_was_used_gets_a_suffix() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> {"id":7,"method":"getTabs"}
+        E< {"id":"conn-1:7"}
+        A> {"id":7,"method":"getTabs"}
+        A< {"id":7,"error":{"code":-32600}}
+        E> {"id":"conn-1:7","result":{"n":1}}
+        A< {"id":7,"result":{"n":1}}
+        A> {"id":"7","method":"getTabs"}
+        E< {"id":"conn-1:7#1"}
+        E> {"id":"conn-1:7","result":{"n":2}}
+        E> {"id":"conn-1:7#1","result":{"n":3}}
+        A< {"id":"7","result":{"n":3}}
+        "#,
+    );
+}
+
+#[test]
+fn a_newer_socket_of_the_same_extension_takes_over() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"screenshot"}
+        E< {"id":"conn-1:3"}
+        F+ extension chrome
+        E<! 4409
+        F< {"method":"authenticated","params":{"extension_id":"ext-chrome"}}
+        A< {"id":3,"error":{"code":-32004,"data":{"reason":"superseded","delivered":"unknown"}}}
+        E-
+        A> {"id":4,"method":"screenshot"}
+        F< {"id":"conn-1:4"}
+        F> {"id":"conn-1:4","result":{}}
+        A< {"id":4,"result":{}}
+        "#,
+    );
+}
+
+#[test]
+fn a_newer_socket_of_the_same_client_takes_over() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"screenshot"}
+        E< {"id":"conn-1:3"}
+        B+ client alice
+        A< {"id":3,"error":{"code":-32004,"data":{"reason":"superseded"}}}
+        A<! 4409
+        B< {"id":0,"result":{"mcp_client_id":"mcp-alice"}}
+        A-
+        B> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
+        B< {"id":1,"result":{"connection_id":"conn-1"}}
+        E> {"id":"conn-1:3","result":{}}
+        B> {"id":2,"method":"screenshot"}
+        E< {"id":"conn-1:2#1"}
+        E> {"id":"conn-1:2#1","result":{}}
+        B< {"id":2,"result":{}}
+        "#,
+    );
+}
+
+#[test]
+fn open_commands_fail_when_their_client_disconnects() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"getTabs"}
+        E< {"id":"conn-1:3"}
+        A> {"id":4,"method":"disconnect"}
+        A< {"id":3,"error":{"code":-32004,"data":{"reason":"disconnected"}}}
+        A< {"id":4,"result":{"disconnected":true}}
+        E< {"method":"disconnected"}
+        E> {"id":"conn-1:3","result":{}}
+        "#,
+    );
+}
+
+#[test]
+fn a_restart_is_announced_and_everybody_is_closed() {
+    let mut conversation = play(CONNECTED);
+    let now = conversation.now();
+    conversation.relay.shut_down(now);
+    conversation.continue_with(
+        r#"
+        E< {"method":"serverShuttingDown"}
+        E<! 1012
+        A<! 1012
+        "#,
+    );
+}
+
+#[test]
+fn sockets_that_never_joined_are_not_known() {
+    let mut conversation = play(CONNECTED);
+    let now = conversation.now();
+    conversation.relay.left(SocketId(999), now);
+    let stranger = Message::parse(r#"{"id":1,"method":"getTabs"}"#);
+    conversation.relay.message(SocketId(999), stranger, now);
+    assert!(conversation.relay.take(SocketId(999), 1000, now).is_empty());
+    assert!(RelaySettings::default().command_timeout.as_secs() == 30);
+}

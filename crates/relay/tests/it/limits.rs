@@ -1,0 +1,174 @@
+//! Limits: each has its own error, and none of them hurts anybody else.
+
+use mcp_proxy_relay::{RelayRates, RelaySettings};
+use mcp_proxy_wire::Message;
+
+use crate::transcript::{CONNECTED, WITH_TAB, play, play_with};
+
+#[test]
+fn too_many_commands_are_told_when_to_come_back() {
+    let settings = RelaySettings {
+        rates: RelayRates {
+            per_user: 100,
+            per_connection: 2,
+        },
+        ..RelaySettings::default()
+    };
+    let mut conversation = play_with(settings, CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> {"id":2,"method":"getTabs"}
+        E< {"id":"conn-1:2"}
+        A> {"id":3,"method":"getTabs"}
+        E< {"id":"conn-1:3"}
+        A> {"id":4,"method":"getTabs"}
+        A< {"id":4,"error":{"code":-32006,"data":{"reason":"rate_limited","retry_after_ms":500}}}
+        A> {"id":5,"method":"list_extensions"}
+        A< {"id":5}
+        @ 0.6
+        A> {"id":4,"method":"getTabs"}
+        E< {"id":"conn-1:4"}
+        "#,
+    );
+    assert_eq!(conversation.relay.counters().rate_limited, 1);
+}
+
+#[test]
+fn the_limit_of_a_user_counts_all_connections() {
+    let settings = RelaySettings {
+        rates: RelayRates {
+            per_user: 1,
+            per_connection: 100,
+        },
+        ..RelaySettings::default()
+    };
+    let mut conversation = play_with(settings, CONNECTED);
+    conversation.continue_with(
+        r#"
+        B+ client bob
+        B< {"id":0}
+        B> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
+        B< {"id":1}
+        A> {"id":2,"method":"getTabs"}
+        E< {"id":"conn-1:2"}
+        B> {"id":2,"method":"getTabs"}
+        B< {"id":2,"error":{"code":-32006}}
+        "#,
+    );
+}
+
+#[test]
+fn a_connection_has_a_limited_number_of_open_commands() {
+    let settings = RelaySettings {
+        max_open_commands: 1,
+        ..RelaySettings::default()
+    };
+    let mut conversation = play_with(settings, CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> {"id":2,"method":"getTabs"}
+        E< {"id":"conn-1:2"}
+        A> {"id":3,"method":"getTabs"}
+        A< {"id":3,"error":{"code":-32006,"data":{"reason":"queue_full","delivered":false}}}
+        E> {"id":"conn-1:2","result":{}}
+        A< {"id":2}
+        A> {"id":3,"method":"getTabs"}
+        E< {"id":"conn-1:3"}
+        "#,
+    );
+}
+
+#[test]
+fn a_user_has_a_limited_number_of_connections() {
+    let settings = RelaySettings {
+        max_connections: 1,
+        ..RelaySettings::default()
+    };
+    let mut conversation = play_with(settings, CONNECTED);
+    conversation.continue_with(
+        r#"
+        B+ client bob
+        B< {"id":0}
+        B> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
+        B< {"id":1,"error":{"code":-32006,"data":{"reason":"connection_limit"}}}
+        "#,
+    );
+}
+
+#[test]
+fn a_command_that_is_too_large_is_refused() {
+    let settings = RelaySettings {
+        max_command: 60,
+        ..RelaySettings::default()
+    };
+    let mut conversation = play_with(settings, "");
+    conversation.continue_with(
+        r#"
+        E+ extension c
+        E< {"method":"authenticated"}
+        A+ client a
+        A< {"id":0}
+        A> {"id":1,"method":"connect","params":{"extension_id":"ext-c"}}
+        A< {"id":1}
+        A> {"id":2,"method":"createTab","params":{"url":"https://a.test/012345678901234567890"}}
+        A< {"id":2,"error":{"code":-32007}}
+        "#,
+    );
+}
+
+#[test]
+fn connections_take_turns() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(
+        r#"
+        B+ client bob
+        B< {"id":0}
+        B> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
+        B< {"id":1}
+        "#,
+    );
+    let (a, b) = (conversation.socket("A"), conversation.socket("B"));
+    let (extension, now) = (conversation.socket("E"), conversation.now());
+    let mut say = |socket, id: u32| {
+        let text = format!(r#"{{"id":{id},"method":"getTabs"}}"#);
+        conversation
+            .relay
+            .message(socket, Message::parse(text), now);
+    };
+    for id in 10..15 {
+        say(a, id);
+    }
+    say(b, 10);
+    let taken = conversation.relay.take(extension, 1 << 20, now).messages;
+    let ids: Vec<String> = taken
+        .iter()
+        .map(|message| {
+            let id = Message::parse(message.clone()).id().unwrap();
+            String::from_utf8(id.token().to_vec()).unwrap()
+        })
+        .collect();
+    assert_eq!(
+        ids[..3],
+        ["\"conn-1:10\"", "\"conn-2:10\"", "\"conn-1:11\""]
+    );
+    assert_eq!(ids.len(), 6);
+}
+
+#[test]
+fn a_client_that_does_not_read_is_cut_and_others_are_not() {
+    let settings = RelaySettings {
+        max_outbox: 1000,
+        ..RelaySettings::default()
+    };
+    let mut conversation = play_with(settings, CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    let (client, now) = (conversation.socket("A"), conversation.now());
+    for id in 0..50 {
+        let text = format!(r#"{{"id":{id},"method":"list_extensions"}}"#);
+        conversation
+            .relay
+            .message(client, Message::parse(text), now);
+    }
+    conversation.continue_with("A<! 1013");
+    assert_eq!(conversation.relay.counters().slow_readers, 1);
+}

@@ -1,0 +1,194 @@
+//! Sockets before they are authenticated, and messages that mean nothing.
+
+use mcp_proxy_relay::{Opening, OpeningStep, RelayClose, SocketPath, SocketRole};
+use mcp_proxy_wire::Message;
+use serde_json::Value;
+
+use crate::transcript::{CONNECTED, play};
+
+fn step(path: SocketPath, message: &str) -> OpeningStep {
+    Opening::new(path).message(&Message::parse(message.to_owned()))
+}
+
+#[test]
+fn only_extensions_are_asked_who_they_are() {
+    for path in [SocketPath::Extension, SocketPath::Any] {
+        let first = Opening::new(path).first_message().unwrap();
+        let first: Value = serde_json::from_slice(&first).unwrap();
+        let asked =
+            serde_json::json!({"jsonrpc":"2.0","id":"proxy:1","method":"authenticate","params":{}});
+        assert_eq!(first, asked);
+    }
+    assert_eq!(Opening::new(SocketPath::Client).first_message(), None);
+}
+
+#[test]
+fn credentials_are_taken_in_both_spellings_and_the_role_is_detected() {
+    let extension = |token: &str, id: &str| {
+        format!(
+            r#"{{"id":"proxy:1","result":{{"name":"Chrome 141","{token}":"t","{id}":"chrome-1"}}}}"#
+        )
+    };
+    let client = |token: &str, id: &str| {
+        format!(r#"{{"id":1,"method":"mcp_handshake","params":{{"{token}":"t","{id}":"c-1"}}}}"#)
+    };
+    let spellings = [("accessToken", "client_id"), ("access_token", "clientId")];
+    for (token, id) in spellings {
+        for path in [SocketPath::Extension, SocketPath::Any] {
+            let OpeningStep::Check(shown) = step(path, &extension(token, id)) else {
+                panic!("{path:?} did not take {token}");
+            };
+            assert_eq!((shown.role, &*shown.token), (SocketRole::Extension, "t"));
+            assert_eq!(shown.client_id.as_deref(), Some("chrome-1"));
+        }
+        for path in [SocketPath::Client, SocketPath::Any] {
+            let OpeningStep::Check(shown) = step(path, &client(token, id)) else {
+                panic!("{path:?} did not take {token}");
+            };
+            assert_eq!((shown.role, &*shown.token), (SocketRole::Client, "t"));
+            assert!(!format!("{shown:?}").contains("\"t\""));
+        }
+    }
+}
+
+#[test]
+fn a_handshake_without_an_id_is_taken_too() {
+    let handshake = r#"{"method":"mcp_handshake","params":{"accessToken":"t"}}"#;
+    let OpeningStep::Check(shown) = step(SocketPath::Client, handshake) else {
+        panic!("it was not taken");
+    };
+    assert_eq!(shown.request, None);
+}
+
+#[test]
+fn nothing_else_works_before_the_handshake() {
+    for (message, code) in [
+        (r#"{"id":1,"method":"list_extensions"}"#, -32002),
+        (r#"{"id":1,"method":"createTab"}"#, -32002),
+        (r#"{"id":1,"method":"mcp_handshake","params":{}}"#, -32602),
+        (
+            r#"{"id":1,"method":"mcp_handshake","params":{"accessToken":5}}"#,
+            -32602,
+        ),
+        (
+            r#"{"id":null,"method":"mcp_handshake","params":{"accessToken":"t"}}"#,
+            -32600,
+        ),
+        ("[]", -32600),
+        ("nonsense", -32700),
+    ] {
+        let OpeningStep::Wait(output) = step(SocketPath::Client, message) else {
+            panic!("{message} was taken");
+        };
+        let answer: Value = serde_json::from_slice(&output.messages[0]).unwrap();
+        assert_eq!(answer["error"]["code"], code, "{message}");
+        assert_eq!(output.close, None, "{message}");
+    }
+}
+
+#[test]
+fn an_extension_without_a_token_is_closed_and_other_words_of_it_mean_nothing() {
+    let OpeningStep::Wait(output) = step(
+        SocketPath::Extension,
+        r#"{"id":"proxy:1","result":{"name":"x"}}"#,
+    ) else {
+        panic!("it was taken");
+    };
+    assert!(output.messages.is_empty());
+    assert!(matches!(output.close, Some(RelayClose::Unauthorized(_))));
+    for message in [
+        r#"{"type":"handshake","browser":"chrome","version":"1"}"#,
+        r#"{"id":1,"method":"mcp_handshake","params":{"accessToken":"t"}}"#,
+        r#"{"id":"proxy:2","result":{"accessToken":"t"}}"#,
+        "nonsense",
+    ] {
+        let OpeningStep::Wait(output) = step(SocketPath::Extension, message) else {
+            panic!("{message} was taken");
+        };
+        assert!(output.is_empty(), "{message}");
+    }
+}
+
+#[test]
+fn a_failed_client_gets_an_error_and_an_extension_only_the_close() {
+    let handshake = r#"{"id":7,"method":"mcp_handshake","params":{"accessToken":"t"}}"#;
+    let OpeningStep::Check(shown) = step(SocketPath::Any, handshake) else {
+        panic!("it was not taken");
+    };
+    let refusal = shown.refusal("Invalid token");
+    let answer: Value = serde_json::from_slice(&refusal.messages[0]).unwrap();
+    assert_eq!(
+        answer["error"]["message"],
+        "Authentication failed: Invalid token"
+    );
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&7.into(), &(-32000).into())
+    );
+    assert_eq!(refusal.close.unwrap().code(), 4401);
+    let answer = r#"{"id":"proxy:1","result":{"accessToken":"t"}}"#;
+    let OpeningStep::Check(shown) = step(SocketPath::Any, answer) else {
+        panic!("it was not taken");
+    };
+    let refusal = shown.refusal("Invalid token");
+    assert!(refusal.messages.is_empty());
+    assert_eq!(refusal.close.unwrap().code(), 4401);
+}
+
+#[test]
+fn what_is_not_a_request_is_refused_or_ignored() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> nonsense
+        A< {"id":null,"error":{"code":-32700}}
+        A> [{"id":1,"method":"getTabs"}]
+        A< {"id":null,"error":{"code":-32600}}
+        A> {"id":1.5,"method":"getTabs"}
+        A< {"id":1.5,"error":{"code":-32600}}
+        A> {"id":null,"method":"getTabs"}
+        A< {"id":null,"error":{"code":-32600}}
+        A> {"id":"proxy:1","method":"getTabs"}
+        A< {"id":"proxy:1","error":{"code":-32600}}
+        A> {"id":"ext:1","method":"getTabs"}
+        A< {"id":"ext:1","error":{"code":-32600}}
+        A> {"id":5,"method":7}
+        A< {"id":5,"error":{"code":-32600}}
+        A> {"id":5,"method":"getTabs","params":[1]}
+        A< {"id":5,"error":{"code":-32602}}
+        A> {"method":"getTabs"}
+        A> {"id":"proxy:1","result":{}}
+        A> {"id":6,"method":"authenticate","params":{}}
+        A< {"id":6,"error":{"code":-32601}}
+        A> {"id":6,"method":"serverShuttingDown"}
+        A< {"id":6,"error":{"code":-32601}}
+        A> {"id":6,"method":"getTabs","connectionId":"conn-2"}
+        A< {"id":6,"error":{"code":-32003,"data":{"reason":"wrong_connection"}}}
+        A> {"id":6,"method":"getTabs","connectionId":7}
+        A< {"id":6,"error":{"code":-32003}}
+        "#,
+    );
+    assert_eq!(conversation.relay.counters().ignored, 2);
+}
+
+#[test]
+fn an_extension_is_passive() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(
+        r#"
+        E> {"id":"ext:1","method":"anything"}
+        E< {"id":"ext:1","error":{"code":-32601}}
+        E> {"method":"build_info","params":{"buildTimestamp":1}}
+        E> {"type":"handshake","browser":"chrome"}
+        E> {"id":null,"error":{"code":-32700}}
+        E> nonsense
+        E> {"id":"conn-1:77","result":{}}
+        E> {"id":"proxy:77","result":{}}
+        E> {"id":5,"result":{}}
+        E> {"method":"notifications/tab_info_update","params":{"currentTab":{"id":9}}}
+        A< {"jsonrpc":"2.0","method":"notifications/tab_info_update","params":{"currentTab":{"id":9}}}
+        "#,
+    );
+    let counters = conversation.relay.counters();
+    assert_eq!((counters.ignored, counters.late_answers), (4, 4));
+}

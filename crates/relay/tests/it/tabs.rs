@@ -1,0 +1,203 @@
+//! A connection reaches its own tabs, and no others.
+
+use crate::transcript::{CONNECTED, WITH_TAB, play};
+
+const BOB: &str = r#"
+    B+ client bob
+    B< {"id":0}
+    B> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
+    B< {"id":1,"result":{"connection_id":"conn-2"}}
+"#;
+
+#[test]
+fn a_command_without_a_tab_of_its_own_is_refused_and_not_executed() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> {"id":2,"method":"forwardCDPCommand","params":{"method":"Runtime.evaluate"}}
+        A< {"id":2,"error":{"code":-32003,"data":{"reason":"no_tab"}}}
+        A> {"id":3,"method":"screenshot"}
+        A< {"id":3,"error":{"code":-32003}}
+        A> {"id":4,"method":"listExtensions"}
+        E< {"id":"conn-1:4","method":"listExtensions"}
+        E> {"id":"conn-1:4","result":{"count":0}}
+        A< {"id":4,"result":{"count":0}}
+        "#,
+    );
+}
+
+#[test]
+fn a_connection_does_not_reach_the_tabs_of_another() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(BOB);
+    conversation.continue_with(
+        r#"
+        B> {"id":2,"method":"forwardCDPCommand","params":{"method":"Page.navigate","tabId":11}}
+        B< {"id":2,"error":{"code":-32003}}
+        B> {"id":3,"method":"createTab","params":{}}
+        E< {"id":"conn-2:3"}
+        E> {"id":"conn-2:3","result":{"tab":{"id":12}}}
+        B< {"id":3,"result":{"tab":{"id":12}}}
+        B> {"id":4,"method":"forwardCDPCommand","params":{"method":"Page.navigate","tabId":11}}
+        B< {"id":4,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":5,"method":"forwardCDPCommand","params":{"method":"Page.navigate","tabId":12.0}}
+        B< {"id":5,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":6,"method":"forwardCDPCommand","params":{"method":"Page.navigate","tabId":12}}
+        E< {"id":"conn-2:6","params":{"tabId":12}}
+        E> {"id":"conn-2:6","result":{}}
+        B< {"id":6,"result":{}}
+        B> {"id":7,"method":"forwardCDPCommand","params":{"method":"Target.closeTarget","params":{"targetId":"x"}}}
+        B< {"id":7,"error":{"code":-32008}}
+        "#,
+    );
+}
+
+#[test]
+fn an_index_is_resolved_before_a_command_is_forwarded() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(BOB);
+    conversation.continue_with(
+        r#"
+        B> {"id":2,"method":"selectTab","params":{"tabIndex":0}}
+        E< {"id":"proxy:2","method":"getTabs"}
+        B> {"id":3,"method":"selectTab","params":{"tabIndex":1}}
+        E> {"id":"proxy:2","result":{"tabs":[{"id":11},{"id":20}]}}
+        B< {"id":2,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        E< {"id":"proxy:3","method":"getTabs"}
+        E> {"id":"proxy:3","result":{"tabs":[{"id":11},{"id":20}]}}
+        E< {"id":"conn-2:3","method":"selectTab","params":{"tabIndex":1}}
+        E> {"id":"conn-2:3","result":{"success":true,"tab":{"id":20}}}
+        B< {"id":3,"result":{"tab":{"id":20}}}
+        B> {"id":4,"method":"closeTab","params":{"index":5}}
+        E< {"id":"proxy:4","method":"getTabs"}
+        E> {"id":"proxy:4","result":{"tabs":[{"id":11},{"id":20}]}}
+        B< {"id":4,"error":{"code":-32003,"data":{"reason":"no_such_tab"}}}
+        B> {"id":5,"method":"selectTab","params":{"tabIndex":"1"}}
+        B< {"id":5,"error":{"code":-32602}}
+        "#,
+    );
+}
+
+#[test]
+fn a_tab_that_moved_meanwhile_is_not_taken_from_its_owner() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(BOB);
+    conversation.continue_with(
+        r#"
+        B> {"id":2,"method":"selectTab","params":{"tabIndex":1}}
+        E< {"id":"proxy:2","method":"getTabs"}
+        E> {"id":"proxy:2","result":{"tabs":[{"id":11},{"id":20}]}}
+        E< {"id":"conn-2:2","method":"selectTab"}
+        E> {"id":"conn-2:2","result":{"tab":{"id":11}}}
+        B< {"id":2,"error":{"code":-32003}}
+        B> {"id":3,"method":"screenshot"}
+        B< {"id":3,"error":{"code":-32003,"data":{"reason":"no_tab"}}}
+        "#,
+    );
+}
+
+#[test]
+fn the_current_tab_in_an_answer_is_the_callers_own() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(BOB);
+    conversation.continue_with(
+        r#"
+        B> {"id":2,"method":"getTabs"}
+        E< {"id":"conn-2:2"}
+        E> {"id":"conn-2:2","result":{"tabs":[{"id":11}],"currentTab":{"id":11,"title":"a"}}}
+        B< {"id":2,"result":{"tabs":[{"id":11}],"currentTab":null}}
+        A> {"id":3,"method":"screenshot"}
+        E< {"id":"conn-1:3"}
+        E> {"id":"conn-1:3","result":{"currentTab":{"id":77,"title":"b"},"data":"x"}}
+        A< {"id":3,"result":{"currentTab":{"id":11,"title":"a"},"data":"x"}}
+        A> {"id":4,"method":"screenshot"}
+        E< {"id":"conn-1:4"}
+        E> {"id":"conn-1:4","result":{"currentTab":{"id":11,"title":"new"}}}
+        A< {"id":4,"result":{"currentTab":{"id":11,"title":"new"}}}
+        "#,
+    );
+}
+
+#[test]
+fn a_command_waits_for_the_tab_that_is_being_opened() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> {"id":2,"method":"createTab","params":{}}
+        A> {"id":3,"method":"screenshot"}
+        E< {"id":"conn-1:2"}
+        E> {"id":"conn-1:2","result":{"tab":{"id":11}}}
+        A< {"id":2}
+        E< {"id":"conn-1:3","method":"screenshot"}
+        E> {"id":"conn-1:3","result":{}}
+        A< {"id":3}
+        "#,
+    );
+}
+
+#[test]
+fn a_closed_tab_is_nobodys() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"closeTab"}
+        E< {"id":"conn-1:3","method":"closeTab"}
+        E> {"id":"conn-1:3","result":{"success":true}}
+        A< {"id":3}
+        A> {"id":4,"method":"screenshot"}
+        A< {"id":4,"error":{"code":-32003}}
+        "#,
+    );
+}
+
+#[test]
+fn a_tab_that_a_person_closed_is_noticed_in_the_next_list() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"getTabs"}
+        E< {"id":"conn-1:3"}
+        E> {"id":"conn-1:3","result":{"tabs":[{"id":5}]}}
+        A< {"id":3}
+        A> {"id":4,"method":"screenshot"}
+        A< {"id":4,"error":{"code":-32003,"data":{"reason":"no_tab"}}}
+        "#,
+    );
+}
+
+#[test]
+fn a_disconnected_client_frees_its_tabs() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(BOB);
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"disconnect"}
+        A< {"id":3}
+        E< {"method":"disconnected","params":{"connection_id":"conn-1"}}
+        B> {"id":2,"method":"selectTab","params":{"tabId":11}}
+        E< {"id":"conn-2:2","method":"selectTab"}
+        E> {"id":"conn-2:2","result":{"tab":{"id":11}}}
+        B< {"id":2,"result":{"tab":{"id":11}}}
+        "#,
+    );
+}
+
+#[test]
+fn news_about_a_tab_reach_its_owner_only() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(BOB);
+    conversation.continue_with(
+        r#"
+        E> {"method":"notifications/tab_info_update","params":{"currentTab":{"id":11}}}
+        A< {"method":"notifications/tab_info_update"}
+        "#,
+    );
+}
