@@ -7,6 +7,7 @@
 mod decoder;
 mod frames;
 mod handshake;
+mod link;
 mod reader;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use tokio::sync::{Mutex, oneshot};
 use crate::http::UpgradedStream;
 
 pub use handshake::accept_websocket;
+pub use link::{WebSocketHandle, websocket_link};
 pub use reader::SocketReader;
 pub use writer::{OutgoingPiece, PiecePart, SocketWriteError, SocketWriter};
 

@@ -18,7 +18,26 @@ pub struct Admission {
     pub hosts: Vec<String>,
     /// Origins in addition to the loopback ones.
     pub origins: Vec<String>,
+    /// Which browser extensions may connect.
+    pub extensions: BrowserExtensions,
 }
+
+/// The browser extensions that a listener takes. A web page cannot pretend to be one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BrowserExtensions {
+    /// Those among the origins.
+    #[default]
+    Named,
+    /// All.
+    Any,
+}
+
+/// What the origins of extensions begin with.
+const EXTENSION_SCHEMES: [&str; 3] = [
+    "chrome-extension://",
+    "moz-extension://",
+    "safari-web-extension://",
+];
 
 /// A secret that is never printed.
 #[derive(Clone)]
@@ -153,6 +172,13 @@ impl Admission {
 
     fn origin_is_known(&self, origin: &str) -> bool {
         if self.names_origin(origin) {
+            return true;
+        }
+        if self.extensions == BrowserExtensions::Any
+            && EXTENSION_SCHEMES
+                .iter()
+                .any(|scheme| origin.starts_with(scheme))
+        {
             return true;
         }
         let Some((_, rest)) = origin.split_once("://") else {
