@@ -5,6 +5,7 @@ pub mod control;
 pub mod mock;
 pub mod proxy;
 pub mod redact;
+pub mod relay;
 pub mod replay;
 pub mod rules;
 pub mod savings;
@@ -80,6 +81,9 @@ pub enum Command {
     /// Put many servers behind one endpoint, and offer one tool that finds and calls everything
     #[command(after_help = serve::SERVE_AFTER, mut_args(serve::hide_server_flags))]
     Serve(Box<serve::ServeArgs>),
+    /// Let MCP clients drive people's browsers through an extension, over WebSocket
+    #[command(after_help = relay::RELAY_AFTER, mut_args(relay::adapt_flags))]
+    Relay(Box<relay::RelayArgs>),
     /// List, search or show the tools of a server or of the running hub
     #[command(after_help = client::TOOLS_AFTER)]
     Tools(Box<client::CatalogArgs>),

@@ -3,10 +3,14 @@
 mod check;
 mod headers;
 mod hub;
+mod relay;
+mod relay_file;
 mod session_file;
 
 pub use check::{is_loopback, supervisor};
 pub use hub::{HubServerKind, HubServerTarget, HubTarget, NO_PROFILE};
+pub use relay::RelayTarget;
+pub use relay_file::RelayFile;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -92,6 +96,8 @@ pub enum Target {
     Recording(MockTarget),
     /// Many servers.
     Hub(HubTarget),
+    /// Browsers.
+    Relay(RelayTarget),
 }
 
 /// A recording that plays the server.
@@ -179,6 +185,7 @@ impl Target {
             Target::Command(_) => PeerInfo::new(Transport::Stdio),
             Target::Recording(_) => PeerInfo::in_process("mock"),
             Target::Hub(_) => PeerInfo::in_process("hub"),
+            Target::Relay(_) => PeerInfo::in_process("relay"),
             Target::Url { kind, .. } => PeerInfo::new(kind.unwrap_or(Transport::StreamableHttp)),
         }
     }
@@ -191,7 +198,7 @@ impl Target {
                 Some(target) => target.headers(),
                 None => &[],
             },
-            Target::Command(_) | Target::Hub(_) => &[],
+            Target::Command(_) | Target::Hub(_) | Target::Relay(_) => &[],
         }
     }
 
@@ -208,7 +215,7 @@ impl Target {
                 Some(target) => target.environment(),
                 None => Environment::default(),
             },
-            Target::Url { .. } | Target::Hub(_) => Environment::default(),
+            Target::Url { .. } | Target::Hub(_) | Target::Relay(_) => Environment::default(),
         }
     }
 }

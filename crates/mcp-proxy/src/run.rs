@@ -8,6 +8,7 @@ mod editor;
 mod help;
 mod mock;
 mod proxy;
+mod relay;
 mod replay;
 mod savings;
 mod serve;
@@ -42,6 +43,7 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
     let outcome = match command {
         Command::Proxy(args) => proxy::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::Relay(args) => relay::run(&args),
         Command::Tools(args) => client::catalog(CapabilityType::Tool, &args),
         Command::Resources(args) => client::catalog(CapabilityType::Resource, &args),
         Command::Prompts(args) => client::catalog(CapabilityType::Prompt, &args),

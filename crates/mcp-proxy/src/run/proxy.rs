@@ -49,6 +49,7 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
     printer::background::start();
     let runtime = match &config.target {
         Target::Hub(hub) => runtime_with(hub.threads),
+        Target::Relay(relay) => runtime_with(relay.threads),
         _ => runtime(),
     };
     let runtime = runtime.context("cannot start")?;

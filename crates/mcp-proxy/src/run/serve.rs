@@ -317,7 +317,7 @@ fn shown_target(config: &Config, server: &HubServerTarget) -> String {
         Some(HubServerKind::Target(target)) => match &**target {
             Target::Command(command) => config.masks.argv(&proxy::words(command)).join(" "),
             Target::Url { url, .. } => config.masks.url(&url.to_string()).into_owned(),
-            Target::Recording(_) | Target::Hub(_) => String::new(),
+            Target::Recording(_) | Target::Hub(_) | Target::Relay(_) => String::new(),
         },
         Some(HubServerKind::Builtin(builtin)) => format!("built-in {}", builtin.name()),
         None => String::new(),

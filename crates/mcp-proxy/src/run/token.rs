@@ -19,7 +19,7 @@ use super::sessions::{formatting, ignore_broken_pipe};
 use crate::cli::token::{
     RevokedFileArgs, TokenCommand, TokenInitArgs, TokenIssueArgs, TokenRevokeArgs,
 };
-use crate::config::config_folder;
+use crate::config::RelayFile;
 use crate::printer;
 
 /// Longer input on stdin is not a token.
@@ -148,22 +148,16 @@ fn check_connection_url(url: &str) -> Result<()> {
 }
 
 fn secret_file(flag: Option<&Path>) -> Result<PathBuf> {
-    relay_file(flag, "secret", "--secret-file")
+    token_file(RelayFile::Secret, flag)
 }
 
 fn revoked_file(args: &RevokedFileArgs) -> Result<PathBuf> {
-    relay_file(args.revoked_file.as_deref(), "revoked", "--revoked-file")
+    token_file(RelayFile::Revoked, args.revoked_file.as_deref())
 }
 
-/// The file that a flag names, or the one in the config folder.
-fn relay_file(named: Option<&Path>, name: &str, flag: &str) -> Result<PathBuf> {
-    match (named, config_folder()) {
-        (Some(path), _) => Ok(path.to_owned()),
-        (None, Some(folder)) => Ok(folder.join("relay").join(name)),
-        (None, None) => bail!(UsageError(format!(
-            "neither XDG_CONFIG_HOME nor HOME is set: say {flag} FILE"
-        ))),
-    }
+fn token_file(file: RelayFile, flag: Option<&Path>) -> Result<PathBuf> {
+    file.path(flag)
+        .map_err(|error| UsageError(error.to_string()).into())
 }
 
 fn open_revoked(path: &Path) -> Result<RevocationList> {

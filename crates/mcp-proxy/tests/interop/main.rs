@@ -23,6 +23,7 @@ mod hub;
 mod inspector;
 mod piped_program;
 mod process;
+mod relay;
 mod screen;
 mod sdk_legacy;
 mod sdk_modern;

@@ -51,6 +51,7 @@ fn of_every_command() {
 #[test]
 fn of_a_command_in_a_command() {
     insta::assert_snapshot!("help-rules-check", help(&["rules", "check"]));
+    insta::assert_snapshot!("help-relay-init", help(&["relay", "init"]));
     for name in ["init", "issue", "show", "revoke"] {
         insta::assert_snapshot!(format!("help-token-{name}"), help(&["token", name]));
     }

@@ -29,6 +29,7 @@ mod programs;
 mod recording;
 mod records;
 mod redaction;
+mod relay;
 mod replay;
 mod restarts;
 mod rules;

@@ -215,6 +215,8 @@ fn shown(config: &Config) -> String {
     match &config.target {
         Target::Command(command) => config.masks.argv(&proxy::words(command)).join(" "),
         Target::Url { url, .. } => config.masks.url(&url.to_string()).into_owned(),
-        Target::Hub(_) | Target::Recording(_) => "the configured servers".to_owned(),
+        Target::Hub(_) | Target::Recording(_) | Target::Relay(_) => {
+            "the configured servers".to_owned()
+        }
     }
 }

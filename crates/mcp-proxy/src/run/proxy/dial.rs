@@ -120,6 +120,9 @@ fn dial_target(
         }
         Target::Recording(played) => dial_recording(config, played, limits, on_loss),
         Target::Hub(hub) => hub_dial(hub, NO_PROFILE),
+        Target::Relay(_) => {
+            anyhow::bail!("a relay has no server of its own to open a connection to")
+        }
     }
 }
 

@@ -27,7 +27,13 @@ use super::signals::StopRequest;
 use super::{RunEnd, STOP_DEADLINE, carry_options, limits};
 use crate::config::{ClientEndpoint, Config, HubTarget, NO_PROFILE, Target};
 use crate::printer;
+use crate::run::relay;
 use crate::run::serve::{self, ProfilesHandler};
+
+/// Browsers and clients of a relay at once.
+const RELAY_SOCKETS: usize = 65_536;
+/// How long their requests may take to arrive.
+const RELAY_HEAD_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Listens until a signal comes. `then` is called once people have been told where: the terminal UI hides what is printed.
 pub async fn over_port(
@@ -59,7 +65,7 @@ pub async fn over_port(
         tls,
         stall: config.limits.stall,
         is_public: !crate::config::is_loopback(host),
-        limits: ListenerLimits::default(),
+        limits: listener_limits(&config.target),
         on_refusal: Arc::new(move |text| refusals.record_event(&RecordEvent::Note { text })),
     };
     let listener = Listener::bind(host, *port, options)
@@ -84,6 +90,11 @@ pub async fn over_port(
             serve::start(config, hub, run)?;
             routes(config, run, *legacy)?
         }
+        Target::Relay(relay) => {
+            let routes = relay::start(config, relay, run)?;
+            announce();
+            routes
+        }
         _ => {
             let routes = routes(config, run, *legacy)?;
             announce();
@@ -99,6 +110,10 @@ pub async fn over_port(
             tokio::select! {
                 end = stop.wait() => stopped = Some(end),
                 () = run.record_lost() => record_lost = true,
+            }
+            // The listener's sockets end with it.
+            if let Target::Relay(relay) = &config.target {
+                relay::say_farewell(relay).await;
             }
         })
         .await;
@@ -117,10 +132,23 @@ pub async fn over_port(
     Ok(stopped.unwrap_or_else(RunEnd::done))
 }
 
+/// A relay has a socket for each browser and client; others have a few for each session.
+fn listener_limits(target: &Target) -> ListenerLimits {
+    match target {
+        Target::Relay(_) => ListenerLimits {
+            connections: RELAY_SOCKETS,
+            header_deadline: RELAY_HEAD_DEADLINE,
+            ..ListenerLimits::default()
+        },
+        _ => ListenerLimits::default(),
+    }
+}
+
 /// The path that clients are told to use.
 fn path(client: Transport) -> &'static str {
     match client {
         Transport::Sse => sse::PATH,
+        Transport::WebSocket => "/",
         _ => http::PATH,
     }
 }

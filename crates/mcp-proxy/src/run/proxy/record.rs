@@ -206,6 +206,7 @@ fn header(config: &Config) -> SessionHeader {
                 None,
             )
         }
+        Target::Relay(_) => (Some("mcp-proxy relay".to_owned()), None),
     };
     let replay_of = config.replay_of.iter().map(|session| {
         let key = SessionHeader::REPLAY_OF.to_owned();

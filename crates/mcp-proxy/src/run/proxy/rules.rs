@@ -96,6 +96,7 @@ fn speaks_http(target: &Target) -> bool {
         Target::Url { .. } => true,
         Target::Command(_) => false,
         Target::Recording(played) => played.fallback.as_deref().is_some_and(speaks_http),
+        Target::Relay(_) => false,
         // Servers may be added later.
         Target::Hub(_) => true,
     }

@@ -118,7 +118,7 @@ fn origin(server: &HubServerTarget) -> Option<String> {
                 (&command.program, &command.args, &command.cwd).hash(&mut hash);
             }
             Target::Url { url, .. } => url.to_string().hash(&mut hash),
-            Target::Recording(_) | Target::Hub(_) => return None,
+            Target::Recording(_) | Target::Hub(_) | Target::Relay(_) => return None,
         },
         Some(HubServerKind::Builtin(_)) | None => return None,
     }

@@ -1,0 +1,156 @@
+//! The flags of `relay`: MCP clients and browser extensions.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::ProxyArgs;
+use super::size::size;
+use super::time::time;
+
+/// Where clients and extensions connect unless told otherwise.
+pub const RELAY_PORT: u16 = 8899;
+
+/// What `relay --help` ends with.
+pub const RELAY_AFTER: &str = "\
+Examples:
+  mcp-proxy relay init                      create a secret, and print what to do next
+  mcp-proxy relay                           extensions at /extension, MCP clients at /mcp, both at /
+  mcp-proxy token issue --user ada          a token for Ada's browser and for her clients
+  mcp-proxy relay --jwks keys.json --tls-cert cert.pem --tls-key key.pem --listen-host 0.0.0.0
+                                            for others, with the keys of an identity provider
+
+A client reaches the browsers of its own user, and the tabs that it opened or selected itself.
+docs/relay.md explains the protocol, the limits and how to run it for others.";
+
+/// Let MCP clients drive people's browsers through an extension.
+#[derive(Clone, Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct RelayArgs {
+    #[command(subcommand)]
+    pub command: Option<RelayCommand>,
+
+    /// Check tokens with the secret in this file (HS256) [default: the one of `relay init`]
+    #[arg(long, value_name = "FILE", help_heading = "Tokens")]
+    pub jwt_secret_file: Option<PathBuf>,
+
+    /// Check tokens with this public key (PEM): RS256, ES256 or EdDSA, whichever the key is for
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "jwt_secret_file",
+        help_heading = "Tokens"
+    )]
+    pub jwt_public_key: Option<PathBuf>,
+
+    /// Check tokens with the keys in this JSON Web Key Set
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["jwt_secret_file", "jwt_public_key"], help_heading = "Tokens")]
+    pub jwks: Option<PathBuf>,
+
+    /// Tokens that are not accepted any more; read again when it changes [default: that of `token revoke`]
+    #[arg(long, value_name = "FILE", help_heading = "Tokens")]
+    pub revoked_file: Option<PathBuf>,
+
+    /// Allow these commands only, such as `createTab`; `*` matches any characters (repeatable)
+    #[arg(long, value_name = "METHOD", help_heading = "What clients may do")]
+    pub allow_method: Vec<String>,
+
+    /// Deny these commands (repeatable)
+    #[arg(long, value_name = "METHOD", help_heading = "What clients may do")]
+    pub deny_method: Vec<String>,
+
+    /// Allow these methods of the Chrome DevTools Protocol only, such as `Page.*` (repeatable)
+    #[arg(long, value_name = "METHOD", help_heading = "What clients may do")]
+    pub allow_cdp: Vec<String>,
+
+    /// Deny these instead of the default, which is cookies, file inputs and other targets (repeatable)
+    #[arg(long, value_name = "METHOD", help_heading = "What clients may do")]
+    pub deny_cdp: Vec<String>,
+
+    /// Allow tabs to be opened with, or sent to, these URLs only (repeatable)
+    #[arg(long, value_name = "URL", help_heading = "What clients may do")]
+    pub allow_url: Vec<String>,
+
+    /// Deny these URLs (repeatable)
+    #[arg(long, value_name = "URL", help_heading = "What clients may do")]
+    pub deny_url: Vec<String>,
+
+    /// The id of an extension that may connect; without it every extension may (repeatable)
+    #[arg(long, value_name = "ID", help_heading = "What clients may do")]
+    pub extension_id: Vec<String>,
+
+    /// How long an extension may take for a command
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time, help_heading = "Limits")]
+    pub command_timeout: Duration,
+
+    /// How long a lost client or extension can come back to its connections and tabs
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time, help_heading = "Limits")]
+    pub resume_window: Duration,
+
+    /// Maximum number of commands a second of all clients of a user together
+    #[arg(long, value_name = "N", default_value = "500", help_heading = "Limits")]
+    pub user_rate: NonZeroU32,
+
+    /// Maximum number of commands a second of one connection
+    #[arg(long, value_name = "N", default_value = "200", help_heading = "Limits")]
+    pub connection_rate: NonZeroU32,
+
+    /// Maximum number of connections of one user
+    #[arg(long, value_name = "N", default_value = "64", help_heading = "Limits")]
+    pub max_connections: NonZeroUsize,
+
+    /// The largest command, in bytes or with K, M, G
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size, help_heading = "Limits")]
+    pub max_command: u64,
+
+    /// The largest answer of an extension
+    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = size, help_heading = "Limits")]
+    pub max_answer: u64,
+
+    /// Threads of the program [default: the number of cores]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub threads: Option<NonZeroUsize>,
+
+    #[command(flatten)]
+    pub proxy: ProxyArgs,
+}
+
+/// What `relay` can do besides running.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum RelayCommand {
+    /// Create the secret that tokens are signed with, and print what to do next
+    Init(RelayInitArgs),
+}
+
+/// Where the secret goes.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RelayInitArgs {
+    /// The file to create [default: mcp-proxy/relay/secret in your config folder]
+    #[arg(long, value_name = "FILE")]
+    pub secret_file: Option<PathBuf>,
+}
+
+/// Flags about one MCP server, and about HTTP sessions, mean nothing here; some others mean something else.
+pub fn adapt_flags(arg: clap::Arg) -> clap::Arg {
+    const HIDDEN: [&str; 7] = [
+        "listen",
+        "auth_token_file",
+        "allow_origin",
+        "max_sessions",
+        "stateless",
+        "idle_timeout",
+        "max_message",
+    ];
+    let arg = super::serve::hide_server_flags(arg);
+    match arg.get_id().as_str() {
+        "listen_port" => {
+            arg.help("Port; 0 picks one, the first line on stderr names it [default: 8899]")
+        }
+        "listen_host" => arg.help(
+            "Address to listen on; anything but loopback requires TLS or --behind-tls-proxy [default: 127.0.0.1]",
+        ),
+        "tls_cert" => arg.help("Certificate chain for clients and browsers (PEM)"),
+        hidden if HIDDEN.contains(&hidden) => arg.hide(true),
+        _ => arg,
+    }
+}

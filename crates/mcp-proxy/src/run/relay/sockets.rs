@@ -1,0 +1,62 @@
+//! Makes WebSockets of requests, and hands them to the relay.
+
+use std::future::ready;
+use std::sync::Arc;
+
+use http::Request;
+use hyper::body::Incoming;
+use mcp_proxy_core::BoxFuture;
+use mcp_proxy_relay::{RelayDriver, RelaySocket, RelaySocketHandle, SocketPath};
+use mcp_proxy_transport::http::{Handler, HttpResponse, RequestSource};
+use mcp_proxy_transport::websocket::{
+    SocketOptions, WebSocketHandle, accept_websocket, websocket_link,
+};
+
+/// The sockets of one path.
+pub struct SocketHandler {
+    driver: Arc<RelayDriver>,
+    path: SocketPath,
+}
+
+impl SocketHandler {
+    /// For sockets that are opened at this path.
+    pub fn new(driver: Arc<RelayDriver>, path: SocketPath) -> Arc<SocketHandler> {
+        Arc::new(SocketHandler { driver, path })
+    }
+}
+
+impl Handler for SocketHandler {
+    fn handle(
+        self: Arc<Self>,
+        source: RequestSource,
+        mut request: Request<Incoming>,
+    ) -> BoxFuture<'static, HttpResponse> {
+        let (parts, body) = request.into_parts();
+        let caller = source.caller(&parts);
+        request = Request::from_parts(parts, body);
+        let (driver, path) = (Arc::clone(&self.driver), self.path);
+        let answer = accept_websocket(&mut request, SocketOptions::default(), move |socket| {
+            let (link, handle) = websocket_link(socket);
+            let socket = RelaySocket {
+                link,
+                handle: Arc::new(Handle(handle)),
+                path,
+                caller: Some(caller),
+            };
+            async move { driver.serve(socket).await }
+        });
+        Box::pin(ready(answer))
+    }
+}
+
+struct Handle(Arc<WebSocketHandle>);
+
+impl RelaySocketHandle for Handle {
+    fn set_close(&self, code: u16, reason: &str) {
+        self.0.set_close(code, reason);
+    }
+
+    fn set_max_message(&self, bytes: usize) {
+        self.0.set_max_message(bytes);
+    }
+}

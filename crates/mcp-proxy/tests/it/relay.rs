@@ -1,0 +1,278 @@
+//! `relay` over real sockets.
+
+mod hostile;
+mod peers;
+mod record;
+
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, WebSocket};
+use tokio_tungstenite::tungstenite::{self, client::client_with_config};
+
+use crate::programs::{ListeningProgram, PROXY};
+
+/// A running relay with its own secret.
+struct TestRelay {
+    program: ListeningProgram,
+    folder: TempDir,
+}
+
+/// A peer of the relay.
+struct Peer {
+    socket: WebSocket<TcpStream>,
+}
+
+impl TestRelay {
+    fn start(more: &[&str]) -> TestRelay {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = folder.path().join("secret");
+        let made = Command::new(PROXY)
+            .args(["relay", "init", "--secret-file"])
+            .arg(&secret)
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{made:?}");
+        let state = folder.path().join("state");
+        let revoked = folder.path().join("revoked");
+        let (secret, revoked) = (secret.to_str().unwrap(), revoked.to_str().unwrap());
+        let mut args = vec!["relay", "--listen-port", "0", "--headless"];
+        args.extend(["--jwt-secret-file", secret, "--revoked-file", revoked]);
+        args.extend(more);
+        let program = ListeningProgram::start_with(&args, &[("XDG_STATE_HOME", state)]);
+        TestRelay { program, folder }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A token of a user, made by the program itself.
+    fn token(&self, user: &str) -> String {
+        let made = Command::new(PROXY)
+            .args(["token", "issue", "--user", user, "--secret-file"])
+            .arg(self.file("secret"))
+            .arg("--revoked-file")
+            .arg(self.file("revoked"))
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{made:?}");
+        String::from_utf8(made.stdout).unwrap().trim().to_owned()
+    }
+
+    fn open(&self, path: &str) -> Peer {
+        Peer {
+            socket: self.try_open(path, &[]).unwrap(),
+        }
+    }
+
+    fn try_open(
+        &self,
+        path: &str,
+        headers: &[(&'static str, &str)],
+    ) -> Result<WebSocket<TcpStream>, Option<u16>> {
+        let url = format!("ws://{}{path}", self.program.address);
+        let mut request = url.into_client_request().unwrap();
+        for (name, value) in headers {
+            request.headers_mut().insert(*name, value.parse().unwrap());
+        }
+        let stream = TcpStream::connect(&self.program.address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
+        let config = WebSocketConfig::default()
+            .max_frame_size(None)
+            .max_message_size(None);
+        match client_with_config(request, stream, Some(config)) {
+            Ok((socket, _)) => Ok(socket),
+            Err(tungstenite::HandshakeError::Failure(tungstenite::Error::Http(answer))) => {
+                Err(Some(answer.status().as_u16()))
+            }
+            Err(_) => Err(None),
+        }
+    }
+
+    /// An extension that has joined.
+    fn extension(&self, user: &str, client_id: &str) -> Peer {
+        let mut peer = self.open("/extension");
+        let asked = peer.hear();
+        assert_eq!(asked["method"], "authenticate");
+        peer.say(&json!({"id": asked["id"], "result": {
+            "name": "Chrome 141", "access_token": self.token(user), "client_id": client_id}}));
+        assert_eq!(peer.hear_method("authenticated")["params"]["user_id"], user);
+        peer
+    }
+
+    /// A client that has joined.
+    fn client(&self, user: &str, client_id: &str) -> Peer {
+        let mut peer = self.open("/mcp");
+        let token = self.token(user);
+        let params = json!({"accessToken": token, "client_id": client_id});
+        let answer = peer.ask(1, "mcp_handshake", &params);
+        assert_eq!(answer["result"]["authenticated"], true, "{answer}");
+        peer
+    }
+}
+
+impl Peer {
+    fn say(&mut self, message: &Value) {
+        self.say_text(&message.to_string());
+    }
+
+    fn say_text(&mut self, text: &str) {
+        self.socket.send(Message::text(text)).unwrap();
+    }
+
+    /// The next message.
+    fn hear(&mut self) -> Value {
+        match self.socket.read().unwrap() {
+            Message::Text(text) => serde_json::from_str(&text).unwrap(),
+            other => panic!("heard {other:?}"),
+        }
+    }
+
+    /// The next message that is not a notice about connections.
+    fn hear_command(&mut self) -> Value {
+        loop {
+            let heard = self.hear();
+            let notice = heard["method"].as_str().unwrap_or_default();
+            if !["status", "connection_status"].contains(&notice) {
+                return heard;
+            }
+        }
+    }
+
+    fn hear_method(&mut self, method: &str) -> Value {
+        loop {
+            let heard = self.hear();
+            if heard["method"] == method {
+                return heard;
+            }
+        }
+    }
+
+    fn ask(&mut self, id: u64, method: &str, params: &Value) -> Value {
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        self.hear_answer(&json!(id))
+    }
+
+    fn hear_answer(&mut self, id: &Value) -> Value {
+        loop {
+            let heard = self.hear();
+            if heard["id"] == *id && heard.get("method").is_none() {
+                return heard;
+            }
+        }
+    }
+
+    /// The close frame, after whatever else comes.
+    fn hear_close(&mut self) -> CloseFrame {
+        loop {
+            match self.socket.read() {
+                Ok(Message::Close(Some(frame))) => return frame,
+                Ok(_) => {}
+                Err(error) => panic!("no close frame: {error}"),
+            }
+        }
+    }
+
+    fn connect(&mut self, id: u64, extension: &str) -> String {
+        let answer = self.ask(id, "connect", &json!({"extension_id": extension}));
+        let connection = answer["result"]["connection_id"].as_str();
+        connection.unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+}
+
+#[test]
+fn a_command_crosses_and_its_answer_comes_back() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let mut extension = relay.extension("ada", "chrome-1");
+    let mut client = relay.client("ada", "laptop");
+    let listed = client.ask(2, "list_extensions", &json!({}));
+    assert_eq!(listed["result"]["extensions"][0]["id"], "ext-chrome-1");
+    let connection = client.connect(3, "ext-chrome-1");
+    client.say(&json!({"id": "a", "method": "createTab", "params": {"url": "https://a.test"}}));
+    let asked = extension.hear_command();
+    assert_eq!(asked["id"], format!("{connection}:a"));
+    extension.say(&json!({"id": asked["id"], "result": {"tab": {"id": 7}}}));
+    assert_eq!(client.hear_answer(&json!("a"))["result"]["tab"]["id"], 7);
+    let answer = crate::programs::request(&relay.program.address, "GET", "/healthz", &[], b"");
+    let health: Value = serde_json::from_str(&answer.text()).unwrap();
+    assert_eq!(
+        (&health["users"], &health["sockets"], &health["commands"]),
+        (&json!(1), &json!(2), &json!(1))
+    );
+}
+
+#[test]
+fn one_path_serves_both_roles() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let mut extension = relay.open("/");
+    let asked = extension.hear();
+    extension.say(&json!({"id": asked["id"], "result": {
+        "name": "Chrome", "accessToken": relay.token("ada"), "client_id": "x"}}));
+    extension.hear_method("authenticated");
+    let mut client = relay.open("/");
+    assert_eq!(client.hear()["method"], "authenticate");
+    let params = json!({"access_token": relay.token("ada")});
+    assert_eq!(
+        client.ask(1, "mcp_handshake", &params)["result"]["authenticated"],
+        true
+    );
+    client.connect(2, "ext-x");
+}
+
+#[test]
+fn a_large_answer_crosses_whole() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let mut extension = relay.extension("ada", "c");
+    let mut client = relay.client("ada", "l");
+    client.connect(2, "ext-c");
+    client.say(&json!({"id": 3, "method": "getTabs"}));
+    let asked = extension.hear_command();
+    let picture = "x".repeat(20 << 20);
+    extension.say(&json!({"id": asked["id"], "result": {"data": picture}}));
+    let answer = client.hear_answer(&json!(3));
+    assert_eq!(
+        answer["result"]["data"].as_str().map(str::len),
+        Some(20 << 20)
+    );
+}
+
+#[test]
+fn a_stop_is_announced_before_the_sockets_close() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let mut extension = relay.extension("ada", "c");
+    let mut client = relay.client("ada", "l");
+    let TestRelay {
+        program,
+        folder: _folder,
+    } = relay;
+    let ending = std::thread::spawn(move || program.end("-TERM"));
+    extension.hear_method("serverShuttingDown");
+    assert_eq!(u16::from(extension.hear_close().code), 1012);
+    assert_eq!(u16::from(client.hear_close().code), 1012);
+    let (code, _) = ending.join().unwrap();
+    assert_eq!(code, Some(143));
+}
+
+#[test]
+fn a_revoked_token_closes_its_sockets() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let mut extension = relay.extension("ada", "c");
+    let mut other = relay.client("bob", "l");
+    let revoked = Command::new(PROXY)
+        .args(["token", "revoke", "user:ada", "--revoked-file"])
+        .arg(relay.file("revoked"))
+        .status()
+        .unwrap();
+    assert!(revoked.success());
+    assert_eq!(u16::from(extension.hear_close().code), 4401);
+    assert!(other.ask(2, "list_extensions", &json!({}))["result"].is_object());
+}

@@ -1,0 +1,163 @@
+//! Peers that want what is not theirs, or just make trouble.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message;
+
+use super::TestRelay;
+
+fn forged(header: &Value, claims: &Value, signature: &str) -> String {
+    use base64::Engine as _;
+    let part =
+        |value: &Value| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(value.to_string());
+    format!("{}.{}.{signature}", part(header), part(claims))
+}
+
+#[test]
+fn forged_and_broken_tokens_are_refused_with_4401() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let good = relay.token("ada");
+    let claims = json!({"user_id": "ada", "exp": 4_000_000_000_i64});
+    let mut other_signature = good.clone();
+    other_signature.replace_range(good.len() - 4.., "AAAA");
+    let tokens = [
+        forged(&json!({"alg": "none"}), &claims, ""),
+        forged(&json!({"alg": "HS256"}), &claims, "AAAA"),
+        other_signature,
+        "x".to_owned(),
+        "a.b.c".to_owned(),
+        String::new(),
+    ];
+    for token in tokens {
+        let mut client = relay.open("/mcp");
+        client.say(&json!({"id": 1, "method": "mcp_handshake", "params": {"accessToken": token}}));
+        let answer = client.hear();
+        assert!(
+            [-32000, -32602].contains(&answer["error"]["code"].as_i64().unwrap()),
+            "{answer}"
+        );
+        assert!(token.is_empty() || !answer.to_string().contains(&token));
+        if answer["error"]["code"] == -32000 {
+            assert_eq!(u16::from(client.hear_close().code), 4401);
+        }
+        let mut extension = relay.open("/extension");
+        let asked = extension.hear();
+        extension.say(&json!({"id": asked["id"], "result": {"accessToken": token}}));
+        assert_eq!(u16::from(extension.hear_close().code), 4401);
+    }
+}
+
+#[test]
+fn a_client_does_not_see_or_reach_another_users_browser() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let mut extension = relay.extension("ada", "c");
+    let mut mallory = relay.client("mallory", "l");
+    let listed = mallory.ask(2, "list_extensions", &json!({"include_offline": true}));
+    assert_eq!(listed["result"]["extensions"], json!([]));
+    let refused = mallory.ask(3, "connect", &json!({"extension_id": "ext-c"}));
+    assert_eq!(refused["error"]["code"], -32000);
+    let refused = mallory.ask(4, "createTab", &json!({}));
+    assert_eq!(refused["error"]["code"], -32003);
+    // An extension of the same name is another one.
+    let mut own = relay.extension("mallory", "c");
+    mallory.connect(5, "ext-c");
+    mallory.say(&json!({"id": 6, "method": "getTabs"}));
+    assert_eq!(own.hear_command()["method"], "getTabs");
+    let mut ada = relay.client("ada", "l");
+    ada.connect(2, "ext-c");
+    ada.say(&json!({"id": 7, "method": "getTabs"}));
+    assert!(
+        extension.hear_command()["id"]
+            .as_str()
+            .unwrap()
+            .ends_with(":7")
+    );
+}
+
+#[test]
+fn web_pages_and_unknown_hosts_are_refused_and_extensions_are_not() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let page = relay.try_open("/mcp", &[("origin", "https://evil.test")]);
+    assert_eq!(page.err(), Some(Some(403)));
+    let rebound = relay.try_open("/mcp", &[("host", "evil.test")]);
+    assert_eq!(rebound.err(), Some(Some(403)));
+    let id = "abcdefghijklmnopabcdefghijklmnop";
+    let origin = format!("chrome-extension://{id}");
+    assert!(relay.try_open("/extension", &[("origin", &origin)]).is_ok());
+    let pinned = TestRelay::start(&["--no-record", "--extension-id", "ponm"]);
+    let other = pinned.try_open("/extension", &[("origin", &origin)]);
+    assert_eq!(other.err(), Some(Some(403)));
+    let own = [("origin", "chrome-extension://ponm")];
+    assert!(pinned.try_open("/extension", &own).is_ok());
+}
+
+#[test]
+fn garbage_before_the_handshake_hurts_nobody() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let mut client = relay.open("/mcp");
+    client.say_text("nonsense");
+    assert_eq!(client.hear()["error"]["code"], -32700);
+    client.say_text("[]");
+    assert_eq!(client.hear()["error"]["code"], -32600);
+    client.socket.send(Message::binary(vec![0xff, 0])).unwrap();
+    assert_eq!(client.hear()["error"]["code"], -32700);
+    assert_eq!(
+        client.ask(1, "createTab", &json!({}))["error"]["code"],
+        -32002
+    );
+    let too_long = "x".repeat(300 << 10);
+    client.say_text(&too_long);
+    assert_eq!(u16::from(client.hear_close().code), 1009);
+    let mut half_open = TcpStream::connect(&relay.program.address).unwrap();
+    half_open.write_all(b"GET /mcp HTTP/1.1\r\nUpgr").unwrap();
+    let plain = crate::programs::request(&relay.program.address, "GET", "/mcp", &[], b"");
+    assert_eq!(plain.status, 426);
+    let mut other = relay.client("ada", "l");
+    assert!(other.ask(2, "list_extensions", &json!({}))["result"].is_object());
+}
+
+#[test]
+fn a_flood_is_refused_and_the_other_client_is_served() {
+    let relay = TestRelay::start(&["--no-record", "--connection-rate", "20"]);
+    let mut extension = relay.extension("ada", "c");
+    let mut flooder = relay.client("ada", "one");
+    flooder.connect(2, "ext-c");
+    for id in 100..200 {
+        flooder.say(&json!({"id": id, "method": "getTabs"}));
+    }
+    let mut limited = 0;
+    while limited < 10 {
+        let heard = flooder.hear_command();
+        assert_eq!(heard["error"]["code"], -32006, "{heard}");
+        assert!(heard["error"]["data"]["retry_after_ms"].is_u64(), "{heard}");
+        limited += 1;
+    }
+    let mut other = relay.client("ada", "two");
+    other.connect(2, "ext-c");
+    other.say(&json!({"id": "mine", "method": "getTabs"}));
+    loop {
+        let asked = extension.hear_command();
+        if asked["id"].as_str().unwrap().ends_with(":mine") {
+            break;
+        }
+    }
+}
+
+#[test]
+fn another_users_token_does_not_renew_a_socket() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let mut client = relay.client("ada", "l");
+    let params = json!({"accessToken": relay.token("ada")});
+    assert_eq!(
+        client.ask(2, "mcp_handshake", &params)["result"]["user_id"],
+        "ada"
+    );
+    let params = json!({"accessToken": relay.token("bob")});
+    assert_eq!(
+        client.ask(3, "mcp_handshake", &params)["error"]["code"],
+        -32000
+    );
+    assert_eq!(u16::from(client.hear_close().code), 4401);
+}
