@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_proxy_core::{Delivery, MultiplexerError, RequestMultiplexer};
-use mcp_proxy_wire::{Era, ErrorCode, Field, Kind, Message, json_string};
+use mcp_proxy_wire::{Era, ErrorCode, Field, Kind, Message, error_response, json_string};
 
 use crate::catalog::ServerListing;
 pub(crate) use listening::ListenNumber;
@@ -255,6 +255,9 @@ impl ServerLink {
         if matches!(message.kind(), Kind::Response | Kind::Error) {
             return self.received_answer(message, now);
         }
+        if let Some(failed) = unreadable_answer(message) {
+            return self.received_answer(&failed, now);
+        }
         match self.multiplexer.to_client(message) {
             // What a modern server tells us comes on our listen request.
             Delivery::To(Requester::Hub(HubRequest::Listen(number)), message)
@@ -318,6 +321,21 @@ impl ServerLink {
             Phase::Ready => self.lists_timed_out(now),
         }
     }
+}
+
+/// The error that stands for an answer that cannot be read: one with neither a result nor an error, or with broken JSON behind
+/// its id. Whoever asked would wait in vain.
+fn unreadable_answer(message: &Message) -> Option<Message> {
+    let is_answer = match message.kind() {
+        Kind::Other => !message.has_id_and_method(),
+        Kind::Malformed => message.is_answer(),
+        _ => false,
+    };
+    // A line for people may be an object with an id too.
+    let is_message = || memchr::memmem::find(message.raw(), b"\"jsonrpc\"").is_some();
+    let id = message.id().filter(|_| is_answer && is_message())?;
+    let text = "the server's answer cannot be read";
+    Some(error_response(Some(&id), ErrorCode::INTERNAL, text, None))
 }
 
 /// A cancel of the request that its sender knows by this id.

@@ -39,7 +39,8 @@ impl RecordOpening {
 
     /// Whether it is the part of the same session that comes right after `other`.
     pub(crate) fn follows(&self, other: &RecordOpening) -> bool {
-        self.header.id == other.header.id && self.part.number == other.part.number + 1
+        self.header.id == other.header.id
+            && Some(self.part.number) == other.part.number.checked_add(1)
     }
 
     /// Where its own lines begin: after its header, and what it repeats of the part before.

@@ -233,6 +233,10 @@ pub(crate) fn typed(root: &Value, schema: &Value, text: &str) -> Value {
     let Some(parsed) = parsed else {
         return as_text();
     };
+    let parsed = match types.contains(&JsonType::Integer) {
+        true => whole_number(parsed),
+        false => parsed,
+    };
     let own = JsonType::of(&parsed);
     let fits = match own {
         JsonType::String => false,
@@ -245,6 +249,17 @@ pub(crate) fn typed(root: &Value, schema: &Value, text: &str) -> Value {
     match fits || (types.is_empty() && own != JsonType::String) {
         true => parsed,
         false => as_text(),
+    }
+}
+
+/// `1e3` and `1.0` as the integers that they are: many servers take no other spelling for an integer.
+fn whole_number(value: Value) -> Value {
+    const LARGEST: f64 = 9_007_199_254_740_992.0;
+    match value.as_f64().filter(|_| value.is_f64()) {
+        Some(number) if number.fract() == 0.0 && number.abs() <= LARGEST => {
+            Value::from(number as i64)
+        }
+        _ => value,
     }
 }
 

@@ -24,7 +24,7 @@ use crate::progress::ProgressLine;
 use crate::questions::Questions;
 
 /// The end of a conversation waits this long for the server.
-const CLOSE_DEADLINE: Duration = Duration::from_secs(5);
+const CLOSE_DEADLINE: Duration = Duration::from_secs(1);
 /// A conversation that could not be opened waits this long for the reason.
 const REASON_DEADLINE: Duration = Duration::from_secs(1);
 
@@ -52,6 +52,8 @@ pub struct ConversationOptions {
     pub timeout: Duration,
     /// Where log messages of the server go; `None`: nowhere.
     pub log: Option<SayLine>,
+    /// Where warnings about what the server sends go.
+    pub warn: SayLine,
 }
 
 /// An open conversation.
@@ -77,6 +79,7 @@ impl Conversation {
         let questions = Questions::new(server.shown.clone(), Arc::clone(&progress));
         let changed = Arc::new(AtomicBool::new(false));
         let asked = questions.clone();
+        let warn = Arc::clone(&options.warn);
         let (seen, line, log) = (
             Arc::clone(&changed),
             Arc::clone(&progress),
@@ -87,6 +90,7 @@ impl Conversation {
             .fall_back_to_native(true)
             .timeout(options.timeout)
             .client_info("mcp-proxy", env!("CARGO_PKG_VERSION"))
+            .on_warning(move |warning| warn(&sanitize(&warning.to_string())))
             .elicitation(move |params| {
                 let asked = asked.clone();
                 async move { Ok(asked.answer(params).await) }

@@ -64,7 +64,9 @@ fn decimal(token: &str) -> (bool, String, i64) {
     }
     let zeros = digits.len() - significant.len();
     let exponent = exponent.parse::<i64>().unwrap_or(i64::MAX / 2);
-    let exponent = exponent - fraction.len() as i64 + zeros as i64;
+    let exponent = exponent
+        .saturating_sub(fraction.len() as i64)
+        .saturating_add(zeros as i64);
     (
         is_negative,
         significant.trim_start_matches('0').to_owned(),

@@ -96,6 +96,8 @@ pub(crate) fn read_answer(bytes: &[u8]) -> Option<Answer> {
     }
     let members: MessageMembers<'_> = match serde_json::from_slice(bytes) {
         Ok(members) => members,
+        // A line for people may be an object with an id too.
+        Err(_) if memmem::find(bytes, b"\"jsonrpc\"").is_none() => return None,
         Err(error) => {
             let id = serde_json::from_slice(&readable_id(bytes)?).ok()?;
             return Some(undecodable(id, format!("it is not valid JSON: {error}")));
@@ -118,6 +120,7 @@ pub(crate) fn read_answer(bytes: &[u8]) -> Option<Answer> {
             })
         }
         (Some(_), Some(_)) => Err("it has a result and an error".to_owned()),
+        (None, None) if memmem::find(bytes, b"\"jsonrpc\"").is_none() => return None,
         (None, None) => Err("it has neither a result nor an error".to_owned()),
     };
     Some(answer.unwrap_or_else(|reason| undecodable(id, reason)))

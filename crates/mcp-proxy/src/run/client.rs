@@ -147,6 +147,7 @@ fn conversation_options(server: &UsedServerArgs) -> ConversationOptions {
         log: server
             .verbose
             .then(|| Arc::new(|line: &str| printer::say(line)) as SayLine),
+        warn: Arc::new(|line| printer::say(&format!("mcp-proxy: {line}"))),
     }
 }
 

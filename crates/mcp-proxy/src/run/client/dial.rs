@@ -28,7 +28,7 @@ const PIPE_BYTES: usize = 64 << 10;
 /// How often servers that are starting are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Servers have this long to end.
-const STOP_DEADLINE: Duration = Duration::from_secs(3);
+const STOP_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Whether the flags name a server.
 pub(super) fn names_server(server: &UsedServerArgs) -> bool {
