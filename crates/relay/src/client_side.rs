@@ -44,6 +44,7 @@ pub(crate) struct ClientSide {
     connections: ClientConnections,
     directory: BTreeMap<ExtensionId, KnownExtension>,
     rate: CommandRate,
+    control_rate: CommandRate,
     clock: ToldClock,
     next_number: u64,
 }
@@ -83,6 +84,7 @@ impl ClientSide {
             connections: ClientConnections::default(),
             directory: BTreeMap::new(),
             rate: CommandRate::new(settings.rates.per_user, &clock),
+            control_rate: CommandRate::new(settings.rates.control, &clock),
             clock,
             next_number: 0,
         }
@@ -170,6 +172,9 @@ impl ClientSide {
         message: Message,
         around: &mut Surroundings<'_>,
     ) {
+        if self.outbox(socket).is_none_or(|outbox| outbox.is_closing()) {
+            return;
+        }
         let (id, request) = match command::read(&message) {
             Ok(read) => read,
             Err(NotRequest::Ignore) => {
@@ -181,6 +186,10 @@ impl ClientSide {
                 return self.send(socket, fault.answer(message.id().as_ref()), around);
             }
         };
+        let request = request.and_then(|request| match request {
+            ClientRequest::Forward { .. } => Ok(request),
+            _ => self.control_rate.count().map(|()| request),
+        });
         let done = request.and_then(|request| match request {
             ClientRequest::List { with_offline } => Ok(Some(self.list(with_offline))),
             ClientRequest::Connect(extension) => self.connect(socket, extension, around).map(Some),
@@ -469,12 +478,10 @@ impl ClientSide {
             .filter(|known| known.is_online)
             .count();
         let status = status(peers, now);
+        let mut expired = Vec::new();
         for (socket, known) in &mut self.sockets {
             if known.expires_at <= now.wall_seconds() && !known.outbox.is_closing() {
-                known
-                    .outbox
-                    .close(RelayClose::Unauthorized("Token expired"));
-                around.woken.push(*socket);
+                expired.push(*socket);
                 continue;
             }
             if known.status_due <= now.elapsed {
@@ -485,13 +492,35 @@ impl ClientSide {
             next = next.min(known.status_due);
             next = next.min(until_wall(now, known.expires_at));
         }
+        for socket in expired {
+            self.close(socket, RelayClose::Unauthorized("Token expired"), around);
+        }
         next
     }
 
+    /// Closes a client's socket. What it waits for has failed then, and what it still says is not heard.
+    pub(crate) fn close(
+        &mut self,
+        socket: SocketId,
+        close: RelayClose,
+        around: &mut Surroundings<'_>,
+    ) {
+        self.disconnect(socket, "MCP client disconnected", around);
+        if let Some(outbox) = self.outbox(socket) {
+            outbox.close(close);
+            around.woken.push(socket);
+        }
+    }
+
+    /// Counts a request to the relay itself.
+    pub(crate) fn count_control(&self) -> Result<(), RelayFault> {
+        self.control_rate.count()
+    }
+
     pub(crate) fn close_all(&mut self, close: RelayClose, around: &mut Surroundings<'_>) {
-        for (socket, known) in &mut self.sockets {
-            known.outbox.close(close);
-            around.woken.push(*socket);
+        let sockets: Vec<SocketId> = self.sockets().collect();
+        for socket in sockets {
+            self.close(socket, close, around);
         }
     }
 

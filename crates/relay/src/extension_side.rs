@@ -109,7 +109,7 @@ impl ExtensionSide {
         }
     }
 
-    /// The number of the relay's question that a message answers with credentials.
+    /// Whether a message answers the relay's question for another token.
     pub(crate) fn is_renewal(&self, socket: SocketId, message: &Message) -> bool {
         let known = self
             .of_socket(socket)
@@ -132,10 +132,15 @@ impl ExtensionSide {
         let Some((_, known)) = self.at(socket) else {
             return;
         };
+        if known.outbox.is_closing() {
+            return;
+        }
         match message.kind() {
             Kind::Response | Kind::Error => known.answer(&message, around),
-            // `{"id": …}` alone is an answer without content.
-            Kind::Other if message.id().is_some() => known.answer(&message, around),
+            // `{"id": …}` alone, or broken JSON behind an id, is an answer that cannot be read.
+            Kind::Other | Kind::Malformed if message.id().is_some() => {
+                known.answer(&message, around);
+            }
             Kind::Request => {
                 around.counters.ignored += 1;
                 let refused = RelayFault::ReservedMethod("a request of an extension".to_owned());
@@ -239,6 +244,10 @@ impl ExtensionSide {
         let mut next = now.elapsed + settings.status_interval;
         for known in self.extensions.values_mut() {
             known.expire(around);
+            if known.has_ready() {
+                // A command may have waited for one that has failed.
+                around.woken.extend(known.socket);
+            }
             if let Some(deadline) = known.next_deadline() {
                 next = next.min(deadline);
             }
@@ -250,7 +259,7 @@ impl ExtensionSide {
                 continue;
             }
             let renewal = until_wall(now, known.expires_at).saturating_sub(settings.renew_before);
-            if renewal <= now.elapsed && !known.is_asked_for_token() {
+            if renewal <= now.elapsed && known.asked_at_expiry != Some(known.expires_at) {
                 known.ask_for_token(around);
             }
             if known.status_due <= now.elapsed {
@@ -320,10 +329,9 @@ impl ExtensionSide {
                 "total_mcp_clients": clients,
                 "active_connections": active,
             });
-            known.send(
-                messages::notification(messages::CONNECTION_STATUS, &params),
-                around,
-            );
+            known.connection_status =
+                Some(messages::notification(messages::CONNECTION_STATUS, &params));
+            around.woken.extend(known.socket);
         }
     }
 }

@@ -90,8 +90,8 @@ pub enum RelayFault {
     /// A parameter is missing or has the wrong type.
     #[error("Invalid params: {0}")]
     InvalidParams(&'static str),
-    /// The extension's answer has neither a result nor an error.
-    #[error("The extension answered with neither a result nor an error")]
+    /// The extension's answer has neither a result nor an error, or is not JSON.
+    #[error("The extension's answer cannot be read")]
     EmptyAnswer,
 }
 

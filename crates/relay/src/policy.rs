@@ -13,7 +13,7 @@ pub(crate) const FORWARD_CDP: &str = "forwardCDPCommand";
 
 /// Denied unless somebody allows it: cookies are credentials, files are not the browser's, and targets are tabs, other
 /// connections' tabs among them.
-const DENIED_CDP: [&str; 17] = [
+const DENIED_CDP: [&str; 24] = [
     "Network.getCookies",
     "Network.getAllCookies",
     "Network.setCookie",
@@ -24,6 +24,12 @@ const DENIED_CDP: [&str; 17] = [
     "Storage.setCookies",
     "Storage.clearCookies",
     "DOM.setFileInputFiles",
+    "Browser.close",
+    "Browser.crash",
+    "Browser.setDownloadBehavior",
+    "Page.setDownloadBehavior",
+    "Target.attachToBrowserTarget",
+    "Target.autoAttachRelated",
     "Target.attachToTarget",
     "Target.activateTarget",
     "Target.closeTarget",
@@ -31,6 +37,7 @@ const DENIED_CDP: [&str; 17] = [
     "Target.createBrowserContext",
     "Target.exposeDevToolsProtocol",
     "Target.sendMessageToTarget",
+    "Target.setAutoAttach",
 ];
 
 /// What the commands of a user may do. An allow list that is empty allows everything; what is denied is never allowed.
@@ -92,7 +99,11 @@ impl RelayPolicy {
             _ => message.span(Field::Param("url")),
         };
         match url.and_then(|url| message.text_at(url)) {
-            Some(url) => require(&self.allowed_urls, &self.denied_urls, &url),
+            Some(url) => require(
+                &self.allowed_urls,
+                &self.denied_urls,
+                &as_browsers_read(&url),
+            ),
             None => Ok(()),
         }
     }
@@ -115,10 +126,37 @@ impl Default for RelayPolicy {
 fn patterns<'a>(texts: impl Iterator<Item = &'a str>) -> Result<GlobSet, String> {
     let mut set = GlobSetBuilder::new();
     for text in texts {
-        let glob = Glob::new(text).map_err(|error| format!("{text:?}: {}", error.kind()))?;
+        // Only `*` is special.
+        let text = globset::escape(text).replace("[*]", "*");
+        let glob = Glob::new(&text).map_err(|error| format!("{text:?}: {}", error.kind()))?;
         set.add(glob);
     }
     set.build().map_err(|error| error.to_string())
+}
+
+/// A URL as a browser understands it, as far as patterns can tell the difference: no white space around it, slashes that lean
+/// forward, scheme and host in small letters, a path, and what `view-source:` shows.
+fn as_browsers_read(url: &str) -> String {
+    let is_ignored = |character: char| character.is_ascii_control() || character == ' ';
+    let url = url.trim_matches(is_ignored).replace('\\', "/");
+    let url: String = url
+        .chars()
+        .filter(|character| !matches!(character, '\t' | '\n' | '\r'))
+        .collect();
+    let Some((scheme, rest)) = url.split_once(':') else {
+        return url;
+    };
+    let scheme = scheme.to_ascii_lowercase();
+    if scheme == "view-source" {
+        return as_browsers_read(rest);
+    }
+    let Some(rest) = rest.strip_prefix("//") else {
+        return format!("{scheme}:{rest}");
+    };
+    let host = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (host, rest) = rest.split_at(host);
+    let slash = if rest.starts_with('/') { "" } else { "/" };
+    format!("{scheme}://{}{slash}{rest}", host.to_ascii_lowercase())
 }
 
 fn require(allowed: &GlobSet, denied: &GlobSet, name: &str) -> Result<(), RelayFault> {
@@ -167,6 +205,14 @@ mod tests {
             .unwrap();
         let opened = r#"{"url":"https://my.bank.test/x"}"#;
         assert_eq!(check(&policy, "createTab", opened), Err(-32008));
+        for same in [
+            "HTTPS://my.BANK.test",
+            " https://my.bank.test/x",
+            "https:\\\\\\\\my.bank.test\\\\x",
+        ] {
+            let opened = format!(r#"{{"url":"{same}"}}"#);
+            assert_eq!(check(&policy, "createTab", &opened), Err(-32008), "{same}");
+        }
         let sent = r#"{"method":"Page.navigate","params":{"url":"https://my.bank.test/x"}}"#;
         assert_eq!(check(&policy, FORWARD_CDP, sent), Err(-32008));
         assert_eq!(

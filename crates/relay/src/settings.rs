@@ -16,6 +16,8 @@ pub struct RelaySettings {
     pub status_interval: Duration,
     /// How long before its token expires an extension is asked for another.
     pub renew_before: Duration,
+    /// Sockets of one user at once, of clients and extensions together.
+    pub max_sockets: usize,
     /// Connections of one user at once.
     pub max_connections: usize,
     /// Commands of one connection that wait for the extension or for its answer.
@@ -39,6 +41,8 @@ pub struct RelayRates {
     pub per_user: u32,
     /// Of one connection.
     pub per_connection: u32,
+    /// Requests to the relay itself, such as `connect`, of all clients of a user together.
+    pub control: u32,
 }
 
 impl Default for RelaySettings {
@@ -48,16 +52,24 @@ impl Default for RelaySettings {
             resume_window: Duration::from_secs(30),
             status_interval: Duration::from_secs(20),
             renew_before: Duration::from_secs(60),
+            max_sockets: 256,
             max_connections: 64,
             max_open_commands: 256,
             max_queued_bytes: 32 << 20,
             max_command: 16 << 20,
             max_outbox: 256 << 20,
-            rates: RelayRates {
-                per_user: 500,
-                per_connection: 200,
-            },
+            rates: RelayRates::default(),
             policy: RelayPolicy::default(),
+        }
+    }
+}
+
+impl Default for RelayRates {
+    fn default() -> RelayRates {
+        RelayRates {
+            per_user: 500,
+            per_connection: 200,
+            control: 100,
         }
     }
 }

@@ -4,15 +4,19 @@
 //! connection owns the tabs that it opened or selected, and nobody else's commands reach them.
 
 use bytes::Bytes;
-use mcp_proxy_wire::{Field, Id, Message, Span};
+use mcp_proxy_wire::{Field, Message, Span};
 use rustc_hash::FxHashMap;
 
 use crate::fault::RelayFault;
 use crate::ids::RelayConnectionId;
 
-/// A tab, by the JSON token that its extension names it with.
+/// A tab, by the number or name that its extension gave it. The number 5 and the string "5" are one tab, as they are to
+/// JavaScript in most places.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct TabId(Id);
+pub(crate) struct TabId(Box<str>);
+
+/// The longest number that JavaScript reads without rounding it to another.
+const MAX_DIGITS: usize = 15;
 
 /// A tab that a command names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +58,22 @@ pub(crate) struct CurrentTab {
 }
 
 impl TabUse {
-    pub(crate) fn of(method: &str) -> TabUse {
+    /// What a command does. Only a list without conditions is a list of all tabs.
+    pub(crate) fn of_command(method: &str, message: &Message) -> TabUse {
+        let params = message.params().map(|span| message.slice(span));
+        let is_plain = params.is_none_or(|params| {
+            let inside = params
+                .strip_prefix(b"{")
+                .and_then(|rest| rest.strip_suffix(b"}"));
+            inside.is_some_and(|inside| inside.trim_ascii().is_empty())
+        });
+        match TabUse::of(method) {
+            TabUse::Lists if !is_plain => TabUse::Browser,
+            tab_use => tab_use,
+        }
+    }
+
+    fn of(method: &str) -> TabUse {
         match method {
             "createTab" | "openTestPage" => TabUse::Opens,
             "selectTab" => TabUse::Selects,
@@ -91,7 +110,10 @@ pub(crate) fn references(message: &Message) -> Result<Vec<TabReference>, RelayFa
     let [id, tab_index, index] = message.members(params, ["tabId", "tabIndex", "index"]);
     let mut found = Vec::new();
     if let Some(span) = id.filter(|span| message.slice(*span) != b"null") {
-        found.push(TabReference::Id(TabId::at(message, span)));
+        let tab = TabId::named(message, span).ok_or(RelayFault::InvalidParams(
+            "tabId must be a whole number or a string",
+        ))?;
+        found.push(TabReference::Id(tab));
     }
     for span in [tab_index, index].into_iter().flatten() {
         let token = message.slice(span);
@@ -111,8 +133,18 @@ pub(crate) fn references(message: &Message) -> Result<Vec<TabReference>, RelayFa
 }
 
 impl TabId {
+    /// The tab that a command names. Other spellings of a number, such as `5.0`, are none: an extension would take them for
+    /// the same tab, and the relay for another.
+    fn named(message: &Message, span: Span) -> Option<TabId> {
+        let token = message.slice(span);
+        let is_number = token.len() <= MAX_DIGITS && token.iter().all(u8::is_ascii_digit);
+        (is_number || token.starts_with(b"\"")).then(|| TabId::at(message, span))
+    }
+
     fn at(message: &Message, span: Span) -> TabId {
-        TabId(Id::from_token(message.slice(span)))
+        let text = message.text_at(span);
+        let token = || String::from_utf8_lossy(message.slice(span));
+        TabId(text.unwrap_or_else(token).into())
     }
 }
 
@@ -133,8 +165,9 @@ impl TabOwners {
         self.0.get(tab)
     }
 
-    pub(crate) fn owner_of_token(&self, token: &[u8]) -> Option<&RelayConnectionId> {
-        self.owner(&TabId(Id::from_token(token)))
+    /// The owner of the tab whose id stands at `span`.
+    pub(crate) fn owner_at(&self, message: &Message, span: Span) -> Option<&RelayConnectionId> {
+        self.owner(&TabId::at(message, span))
     }
 
     pub(crate) fn has_any(&self, connection: &RelayConnectionId) -> bool {
@@ -189,7 +222,7 @@ pub(crate) fn listed_tabs(answer: &Message) -> Option<Vec<TabId>> {
         let tab = Message::parse(Bytes::copy_from_slice(tab.get().as_bytes()));
         let id = tab.member(crate::messages::root(&tab), "id");
         // A tab without an id keeps its place, and can never be anybody's.
-        id.map_or_else(|| TabId(Id::from_token(b"null")), |id| TabId::at(&tab, id))
+        id.map_or_else(|| TabId("".into()), |id| TabId::at(&tab, id))
     });
     Some(ids.collect())
 }
@@ -212,13 +245,13 @@ mod tests {
 
     #[test]
     fn tabs_are_named_by_id_and_by_index() {
-        let id = |token: &str| TabReference::Id(TabId(Id::from_token(token.as_bytes())));
+        let id = |text: &str| TabReference::Id(TabId(text.into()));
         assert_eq!(named("{}"), Ok(vec![]));
         assert_eq!(named(r#"{"tabId":5}"#), Ok(vec![id("5")]));
         assert_eq!(
             named(r#"{"tabId":"5","tabIndex":2,"index":0}"#),
             Ok(vec![
-                id("\"5\""),
+                id("5"),
                 TabReference::Index(2),
                 TabReference::Index(0)
             ])
@@ -234,10 +267,21 @@ mod tests {
     }
 
     #[test]
+    fn other_spellings_of_a_number_name_no_tab() {
+        for bad in ["5.0", "5e0", "-5", "12345678901234567890", "{}", "true"] {
+            assert_eq!(
+                named(&format!(r#"{{"tabId":{bad}}}"#)),
+                Err(-32602),
+                "{bad}"
+            );
+        }
+    }
+
+    #[test]
     fn a_list_gives_ids_in_order() {
         let answer = r#"{"id":1,"result":{"tabs":[{"id":7,"title":"a"},{"title":"b"},{"id":9}]}}"#;
         let listed = listed_tabs(&Message::parse(answer)).unwrap();
-        let tokens: Vec<&[u8]> = listed.iter().map(|tab| tab.0.token()).collect();
-        assert_eq!(tokens, [b"7".as_slice(), b"null", b"9"]);
+        let ids: Vec<&str> = listed.iter().map(|tab| &*tab.0).collect();
+        assert_eq!(ids, ["7", "", "9"]);
     }
 }

@@ -59,12 +59,18 @@ impl UserRelay {
 
     /// A client has shown a valid token.
     pub fn client_joined(&mut self, socket: SocketId, new: &NewClient, now: RelayTime) {
+        if self.is_full(socket) {
+            return;
+        }
         self.run(now, |clients, _, around| clients.join(socket, new, around));
         self.next_tick = now.elapsed;
     }
 
     /// An extension has shown a valid token.
     pub fn extension_joined(&mut self, socket: SocketId, new: &NewExtension, now: RelayTime) {
+        if self.is_full(socket) {
+            return;
+        }
         let name = self.name.clone();
         let older = self.run(now, |clients, extensions, around| {
             extensions.join(socket, &name, new, clients.count(), around)
@@ -146,12 +152,28 @@ impl UserRelay {
     /// Closes a socket after what is waiting for it, for example because its token was revoked.
     pub fn close(&mut self, socket: SocketId, close: RelayClose, now: RelayTime) {
         self.run(now, |clients, extensions, around| {
-            if let Some(outbox) = clients.outbox(socket) {
-                outbox.close(close);
-                around.woken.push(socket);
-            }
+            clients.close(socket, close, around);
             extensions.close(socket, close, around);
         });
+    }
+
+    /// Counts a renewal as a request to the relay itself.
+    pub fn count_renewal(&mut self, now: RelayTime) -> Result<(), RelayFault> {
+        self.clock.set(now.elapsed);
+        self.clients.count_control()
+    }
+
+    /// Whether the user has as many sockets as allowed. A further one is closed.
+    fn is_full(&mut self, socket: SocketId) -> bool {
+        let open = self.sockets().len();
+        if open < self.settings.max_sockets {
+            return false;
+        }
+        let mut outbox = Outbox::default();
+        outbox.close(RelayClose::TryLater("too many sockets of this user"));
+        self.replaced.insert(socket, outbox);
+        self.woken.push(socket);
+        true
     }
 
     /// The relay stops: everybody is told and closed.

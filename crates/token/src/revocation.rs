@@ -141,15 +141,16 @@ impl RevocationList {
         Ok(list)
     }
 
-    /// Reads the file again if it was changed. If that fails, or if the file is gone, what was read before stays in force.
-    pub fn refresh(&mut self) -> io::Result<()> {
+    /// Reads the file again if it was changed, and says whether it was. If that fails, or if the file is gone, what was read
+    /// before stays in force.
+    pub fn refresh(&mut self) -> io::Result<bool> {
         let version = match fs::metadata(&self.path) {
             Ok(facts) => Some(FileVersion::of(&facts)),
             Err(error) if error.kind() == ErrorKind::NotFound && self.read_from.is_none() => None,
             Err(error) => return Err(error),
         };
         if version == self.read_from {
-            return Ok(());
+            return Ok(false);
         }
         let text = match version {
             Some(_) => fs::read(&self.path)?,
@@ -163,7 +164,7 @@ impl RevocationList {
             }
         }
         self.read_from = version;
-        Ok(())
+        Ok(true)
     }
 
     /// Whether a token is still good.

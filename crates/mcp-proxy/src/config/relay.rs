@@ -1,7 +1,7 @@
 //! What the flags of `relay` mean.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail};
@@ -15,6 +15,9 @@ use mcp_proxy_wire::Transport;
 use super::{ClientEndpoint, Config, RelayFile, Target, is_loopback};
 use crate::cli::proxy::{ClientKind, DEFAULT_HOST};
 use crate::cli::relay::{RELAY_PORT, RelayArgs};
+
+/// How much longer than it says a token is accepted.
+const LEEWAY_SECONDS: i64 = 5;
 
 /// Clients and extensions in place of a server.
 #[derive(Clone)]
@@ -76,7 +79,9 @@ fn refuse_other_flags(args: &RelayArgs) -> Result<()> {
     ];
     match given.iter().find(|(given, _)| *given) {
         Some((_, what)) => {
-            bail!("relay takes no {what}: clients and extensions connect to it over WebSocket")
+            bail!(
+                "{what} means nothing to relay: clients and extensions connect to it over WebSocket"
+            )
         }
         None => Ok(()),
     }
@@ -103,6 +108,7 @@ fn settings(args: &RelayArgs) -> Result<RelaySettings> {
         rates: RelayRates {
             per_user: args.user_rate.get(),
             per_connection: args.connection_rate.get(),
+            ..RelayRates::default()
         },
         policy,
         ..RelaySettings::default()
@@ -166,15 +172,18 @@ impl RelayTarget {
     pub fn check(
         &self,
         token: &str,
-        revoked: &RevocationList,
+        revoked: &Mutex<RevocationList>,
     ) -> Result<CheckedToken, &'static str> {
         let verified = self.verifier.verify(token, SystemTime::now());
         let verified = verified.map_err(|error| error.peer_text())?;
         revoked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
             .check(&verified)
             .map_err(|error| error.peer_text())?;
         Ok(CheckedToken {
-            expires_at: seconds(verified.expires_at),
+            // As long as it is accepted.
+            expires_at: seconds(verified.expires_at).saturating_add(LEEWAY_SECONDS),
             issued_at: verified.issued_at.map(seconds),
             token_id: verified.token_id,
             user: verified.user,

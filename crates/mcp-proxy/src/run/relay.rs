@@ -58,7 +58,7 @@ pub fn start(config: &Config, relay: &RelayTarget, run: &Arc<ProxyRun>) -> Resul
         settings: relay.settings.clone(),
         check: Arc::new(move |token| {
             let (relay, revoked) = &checked;
-            relay.check(token, &lock(revoked))
+            relay.check(token, revoked)
         }),
         max_answer: relay.max_answer,
         authentication_deadline: AUTHENTICATION_DEADLINE,
@@ -100,9 +100,11 @@ async fn follow_revocations(
     driver: Arc<RelayDriver>,
 ) {
     let mut last_problem = None;
+    let mut was_changed = false;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let read = lock(&revoked).refresh();
+        let is_changed = matches!(read, Ok(true));
         let problem = read.err().map(|error| error.to_string());
         if problem != last_problem
             && let Some(error) = &problem
@@ -113,7 +115,11 @@ async fn follow_revocations(
             ));
         }
         last_problem = problem;
-        driver.recheck(|token| is_good(&lock(&revoked), token));
+        // Once more after a change: a socket may have been between the check of its token and the relay.
+        if is_changed || was_changed {
+            driver.recheck(|token| is_good(&lock(&revoked), token));
+        }
+        was_changed = is_changed;
     }
 }
 

@@ -1,32 +1,42 @@
 //! How many tokens are checked in a second. After a restart thousands of extensions come back at once.
 
-use std::num::NonZeroU32;
+use std::sync::Mutex;
 use std::time::Duration;
 
-use governor::clock::{Clock, MonotonicClock};
-use governor::middleware::NoOpMiddleware;
-use governor::state::{InMemoryState, NotKeyed};
-use governor::{Quota, RateLimiter};
+use tokio::time::Instant;
 
-/// Sockets wait here for their turn.
+use super::lock;
+
+/// Nobody waits longer for a turn.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// Gives each socket its own turn, in the order of their coming.
 pub(super) struct AuthenticationRate {
-    limiter:
-        RateLimiter<NotKeyed, InMemoryState, MonotonicClock, NoOpMiddleware<std::time::Instant>>,
+    interval: Duration,
+    next: Mutex<Option<Instant>>,
 }
 
 impl AuthenticationRate {
     pub(super) fn new(per_second: u32) -> AuthenticationRate {
-        let quota = Quota::per_second(NonZeroU32::new(per_second).unwrap_or(NonZeroU32::MIN));
         AuthenticationRate {
-            limiter: RateLimiter::direct_with_clock(quota, MonotonicClock),
+            interval: Duration::from_secs(1) / per_second.max(1),
+            next: Mutex::default(),
         }
     }
 
-    /// Waits until one more may be checked.
-    pub(super) async fn turn(&self) {
-        while let Err(until) = self.limiter.check() {
-            let wait = until.wait_time_from(MonotonicClock.now());
-            tokio::time::sleep(wait.max(Duration::from_millis(1))).await;
-        }
+    /// Waits until one more may be checked. `Err` if that would take too long.
+    pub(super) async fn turn(&self) -> Result<(), ()> {
+        let now = Instant::now();
+        let turn = {
+            let mut next = lock(&self.next);
+            let turn = next.map_or(now, |next| next.max(now));
+            if turn > now + LONGEST_WAIT {
+                return Err(());
+            }
+            *next = Some(turn + self.interval);
+            turn
+        };
+        tokio::time::sleep_until(turn).await;
+        Ok(())
     }
 }

@@ -6,8 +6,9 @@ use mcp_proxy_core::{
     BoxFuture, CarryEnd, FrameReader, FrameWriter, Link, LinkEnd, NewConnection, OutgoingFrame,
     Peer, carry,
 };
-use mcp_proxy_wire::{Body, Frame, Transport};
-use tokio::sync::Notify;
+use mcp_proxy_wire::{Body, Frame, Kind, Message, Transport};
+use memchr::memmem;
+use tokio::sync::{Mutex, Notify};
 
 use super::opening_socket::{self, Joined, server_frame};
 use super::shared_user::SharedUser;
@@ -28,19 +29,22 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
         early,
         woken,
         name,
+        token,
         ..
     } = joined;
     let mut client = Peer::new(Transport::WebSocket).named(&name);
     client.caller = caller;
     let run = &driver.options.run;
     let connection = run.open(NewConnection::between(client, Peer::in_process(RELAY)));
+    let reader = Arc::new(Mutex::new(link.reader));
     let client = Link {
         reader: Box::new(CredentialFilter {
-            inner: link.reader,
+            inner: Arc::clone(&reader),
             driver: Arc::clone(driver),
             user: Arc::clone(&user),
             id,
             early,
+            token,
         }),
         writer: link.writer,
         finish: link.finish,
@@ -69,15 +73,18 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
     )
     .await;
     connection.close(end.text());
+    opening_socket::drain(&mut **reader.lock().await).await;
 }
 
 /// Keeps tokens out of the conversation, and so out of the record: a further handshake ends here.
 struct CredentialFilter {
-    inner: Box<dyn FrameReader>,
+    /// Shared, because the socket is read on when the conversation has ended.
+    inner: Arc<Mutex<Box<dyn FrameReader>>>,
     driver: Arc<RelayDriver>,
     user: Arc<SharedUser>,
     id: SocketId,
     early: Vec<Frame>,
+    token: String,
 }
 
 impl FrameReader for CredentialFilter {
@@ -85,7 +92,7 @@ impl FrameReader for CredentialFilter {
         Box::pin(async move {
             loop {
                 if self.early.is_empty() {
-                    self.inner.read(&mut self.early).await?;
+                    self.inner.lock().await.read(&mut self.early).await?;
                 }
                 let frames = std::mem::take(&mut self.early);
                 into.extend(frames.into_iter().filter(|frame| !self.takes(frame)));
@@ -98,15 +105,38 @@ impl FrameReader for CredentialFilter {
 }
 
 impl CredentialFilter {
+    /// Whether a message that is not a handshake holds a token all the same: the one that this socket has shown, or something
+    /// that is called one. It reaches the relay without being recorded.
+    fn shows_token(&self, message: &Message) -> bool {
+        let contains = |word: &str| memmem::find(message.raw(), word.as_bytes()).is_some();
+        if contains(&self.token) {
+            return true;
+        }
+        let names = ["accessToken", "access_token"];
+        match message.kind() {
+            Kind::Request | Kind::Notification => message
+                .params()
+                .is_some_and(|params| message.members(params, names).iter().any(Option::is_some)),
+            _ => names.into_iter().any(contains),
+        }
+    }
+
     /// Whether a frame shows credentials, which are then checked.
     fn takes(&self, frame: &Frame) -> bool {
         let Body::Whole(message) = &frame.body else {
             return false;
         };
-        if !opening::is_handshake(message) {
-            return false;
-        }
         let (user, id) = (&self.user, self.id);
+        if !opening::is_handshake(message) {
+            let is_taken = self.shows_token(message);
+            if is_taken {
+                let message = message.clone();
+                user.change(self.driver.now(), |relay, now| {
+                    relay.message(id, message, now)
+                });
+            }
+            return is_taken;
+        }
         match opening::client_credentials(message) {
             Ok(credentials) => opening_socket::renew(&self.driver, user, id, &credentials),
             Err(fault) => {
@@ -143,6 +173,10 @@ impl FrameWriter for ToRelay {
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {
+        // Its tabs are free at once, whatever the conversation still waits for.
+        let id = self.id;
+        self.user
+            .change(self.driver.now(), |relay, now| relay.left(id, now));
         Box::pin(std::future::ready(()))
     }
 }

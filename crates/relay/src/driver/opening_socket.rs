@@ -18,6 +18,8 @@ use crate::opening::{Credentials, Opening, OpeningStep, SocketRole};
 use crate::outbox::{RelayClose, SocketOutput};
 use crate::user::UserRelay;
 
+/// How much larger than allowed a command may be and still get an answer.
+const REFUSED_BYTES: usize = 1 << 20;
 /// How long a peer may take to agree to a close.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
 
@@ -34,6 +36,8 @@ pub(super) struct Joined {
     pub(super) woken: Arc<Notify>,
     /// What the client or browser is called, for the record.
     pub(super) name: String,
+    /// The token that it has shown.
+    pub(super) token: String,
 }
 
 /// Speaks with a socket until it has shown a good token, or is closed.
@@ -43,8 +47,8 @@ pub(super) async fn open(
     mut socket: RelaySocket,
 ) -> Option<Joined> {
     let deadline = driver.options.authentication_deadline;
-    let shown = timeout(deadline, credentials(driver, &mut socket)).await;
-    let (credentials, checked, early) = match shown {
+    let shown = timeout(deadline, credentials(&mut socket)).await;
+    let (credentials, early) = match shown {
         Ok(Ok(shown)) => shown,
         Ok(Err(output)) => {
             finish(&mut socket, output).await;
@@ -60,9 +64,27 @@ pub(super) async fn open(
             return None;
         }
     };
+    let checked = match driver.admission.turn().await {
+        Ok(()) => {
+            let checked = (driver.options.check)(&credentials.token);
+            checked.map_err(|why| credentials.refusal(why))
+        }
+        Err(()) => Err(SocketOutput {
+            close: Some(RelayClose::TryLater("too many connect at once")),
+            ..SocketOutput::default()
+        }),
+    };
+    let checked = match checked {
+        Ok(checked) => checked,
+        Err(output) => {
+            finish(&mut socket, output).await;
+            return None;
+        }
+    };
     let settings = &driver.options.settings;
     socket.handle.set_max_message(match credentials.role {
-        SocketRole::Client => settings.max_command,
+        // A command that is a little too large is refused in words.
+        SocketRole::Client => settings.max_command.saturating_add(REFUSED_BYTES),
         SocketRole::Extension => driver.options.max_answer,
     });
     let (user, woken) = join(driver, id, &credentials, &checked);
@@ -76,14 +98,12 @@ pub(super) async fn open(
         early,
         woken,
         name: name.unwrap_or_else(|| "MCP client".to_owned()),
+        token: credentials.token,
     })
 }
 
-/// The first good credentials, or what to say instead.
-async fn credentials(
-    driver: &RelayDriver,
-    socket: &mut RelaySocket,
-) -> Result<(Credentials, CheckedToken, Vec<Frame>), SocketOutput> {
+/// The first credentials, with the frames behind them, or what to say instead.
+async fn credentials(socket: &mut RelaySocket) -> Result<(Credentials, Vec<Frame>), SocketOutput> {
     let mut opening = Opening::new(socket.path);
     if let Some(first) = opening.first_message() {
         write(socket.link.writer.as_mut(), vec![first])
@@ -107,11 +127,7 @@ async fn credentials(
                         .map_err(|_| SocketOutput::default())?;
                 }
                 OpeningStep::Check(credentials) => {
-                    driver.admission.turn().await;
-                    return match (driver.options.check)(&credentials.token) {
-                        Ok(checked) => Ok((credentials, checked, rest.collect())),
-                        Err(why) => Err(credentials.refusal(why)),
-                    };
+                    return Ok((credentials, rest.collect()));
                 }
             }
         }
@@ -137,6 +153,8 @@ fn join(
         }
     };
     let woken = user.remember(id, checked.clone());
+    // A user with a socket is not forgotten, and others need not wait.
+    drop(users);
     user.change(driver.now(), |relay, now| match credentials.role {
         SocketRole::Client => {
             let new = NewClient {
@@ -165,6 +183,10 @@ pub(super) fn renew(
     id: SocketId,
     credentials: &Credentials,
 ) {
+    if let Err(fault) = user.change(driver.now(), |relay, now| relay.count_renewal(now)) {
+        let answer = fault.answer(credentials.request.as_ref());
+        return user.change(driver.now(), |relay, now| relay.say(id, answer, now));
+    }
     let checked = (driver.options.check)(&credentials.token);
     let checked = checked.and_then(|checked| match checked.user == user.name() {
         true => Ok(checked),

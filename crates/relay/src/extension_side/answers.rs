@@ -1,7 +1,7 @@
 //! What an extension says, and what it means for its connections and their tabs.
 
 use bytes::Bytes;
-use mcp_proxy_wire::{Id, Message, Span};
+use mcp_proxy_wire::{Id, Kind, Message, Span};
 use serde_json::{Map, Value};
 
 use super::extension::{Extension, RelayQuestion, SentCommand};
@@ -36,6 +36,7 @@ impl Extension {
         };
         self.proven = self.proven.max(sent.place);
         let outcome = match (message.result(), message.error()) {
+            _ if message.kind() == Kind::Malformed => Err(RelayFault::EmptyAnswer),
             (_, Some(error)) => Ok(AnswerBody {
                 member: "error",
                 value: error_value(message, error),
@@ -166,7 +167,7 @@ impl Extension {
             Some(listed) => known.listing = Some(listed),
             None => {
                 let fault = RelayFault::Timeout(Delivered::No);
-                self.refuse_next(&connection, fault, around);
+                self.fail_next(&connection, fault, around);
             }
         }
     }
@@ -177,11 +178,13 @@ impl Extension {
             around.counters.ignored += 1;
             return;
         }
-        let tab = message
+        let found = message
             .params()
-            .and_then(|params| message.member(params, "currentTab"))
-            .and_then(|tab| message.member(tab, "id"));
-        let owner = tab.and_then(|span| self.tabs.owner_of_token(message.slice(span)));
+            .map(|params| message.members(params, ["currentTab", "tabId"]));
+        let [current, tab] = found.unwrap_or_default();
+        let named = [current.and_then(|tab| message.member(tab, "id")), tab];
+        let mut named = named.into_iter().flatten();
+        let owner = named.find_map(|span| self.tabs.owner_at(message, span));
         let params = message.params().map(|span| message.slice(span));
         let notice = notice(params);
         match owner {

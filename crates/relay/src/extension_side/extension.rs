@@ -28,6 +28,10 @@ pub(super) struct Extension {
     pub(super) expires_at: i64,
     pub(super) status_due: Duration,
     pub(super) outbox: Outbox,
+    /// How many connections there are, until the extension is told. Only the latest is worth telling.
+    pub(super) connection_status: Option<Bytes>,
+    /// The expiry of the token that it was asked to replace.
+    pub(super) asked_at_expiry: Option<i64>,
     pub(super) connections: FxHashMap<RelayConnectionId, AttachedConnection>,
     pub(super) turns: Turns,
     pub(super) tabs: TabOwners,
@@ -80,13 +84,20 @@ impl Extension {
         self.questions.clear();
         // `proxy:1` was the question that it has answered.
         self.last_question = 1;
+        self.asked_at_expiry = None;
     }
 
     pub(super) fn send(&mut self, message: Bytes, around: &mut Surroundings<'_>) {
-        if let Some(socket) = self.socket {
-            self.outbox.push(message);
-            around.woken.push(socket);
+        let Some(socket) = self.socket else {
+            return;
+        };
+        around.woken.push(socket);
+        if self.outbox.bytes() + message.len() > around.settings.max_outbox {
+            around.counters.slow_readers += 1;
+            let close = RelayClose::TryLater("the extension does not read");
+            return self.outbox.cut(close);
         }
+        self.outbox.push(message);
     }
 
     pub(super) fn close(&mut self, close: RelayClose, around: &mut Surroundings<'_>) {
@@ -190,6 +201,7 @@ impl Extension {
         fault: impl Fn() -> RelayFault,
         around: &mut Surroundings<'_>,
     ) {
+        self.forget_listing(connection);
         let Some(known) = self.connections.get_mut(connection) else {
             return;
         };
@@ -265,9 +277,8 @@ impl Extension {
             .collect();
         for (_, (question, _)) in late {
             match question {
-                RelayQuestion::Token => {
-                    self.close(RelayClose::Unauthorized("no new token"), around);
-                }
+                // The one that it has is still good for a while.
+                RelayQuestion::Token => {}
                 RelayQuestion::Tabs(connection) => {
                     let fault = || RelayFault::Timeout(Delivered::No);
                     self.fail_next(&connection, fault(), around);
@@ -276,20 +287,31 @@ impl Extension {
         }
     }
 
-    /// Fails the command that waited for the list of tabs.
+    /// Fails the next command of a connection.
     pub(super) fn fail_next(
         &mut self,
         connection: &RelayConnectionId,
         fault: RelayFault,
         around: &mut Surroundings<'_>,
     ) {
+        self.forget_listing(connection);
         let Some(known) = self.connections.get_mut(connection) else {
             return;
         };
-        known.is_asking = false;
         if let Some(command) = known.queue.pop_front() {
             known.queued_bytes = known.queued_bytes.saturating_sub(command.message.len());
             answer(command.connection, command.number, Err(fault), around);
+        }
+    }
+
+    /// The command that needed the list of tabs is gone: an answer that still comes would be too old for the next one.
+    fn forget_listing(&mut self, connection: &RelayConnectionId) {
+        let is_theirs = |question: &RelayQuestion| matches!(question, RelayQuestion::Tabs(theirs) if theirs == connection);
+        self.questions
+            .retain(|_, (question, _)| !is_theirs(question));
+        if let Some(known) = self.connections.get_mut(connection) {
+            known.is_asking = false;
+            known.listing = None;
         }
     }
 
@@ -305,12 +327,8 @@ impl Extension {
         matches!(self.questions.get(&number), Some((RelayQuestion::Token, _)))
     }
 
-    pub(super) fn is_asked_for_token(&self) -> bool {
-        let mut all = self.questions.values();
-        all.any(|(question, _)| matches!(question, RelayQuestion::Token))
-    }
-
     pub(super) fn ask_for_token(&mut self, around: &mut Surroundings<'_>) {
+        self.asked_at_expiry = Some(self.expires_at);
         let number = self.ask(RelayQuestion::Token, around);
         self.send(opening::authenticate(number), around);
     }

@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::answer;
 use super::extension::{Extension, SentCommand};
 use crate::client_side::Surroundings;
 use crate::command::Command;
@@ -48,7 +47,7 @@ impl Turns {
 
 impl Extension {
     pub(super) fn has_ready(&self) -> bool {
-        !self.turns.is_empty() || !self.outbox.is_empty()
+        !self.turns.is_empty() || !self.outbox.is_empty() || self.connection_status.is_some()
     }
 
     /// The relay's own messages, then commands, up to about `budget` bytes.
@@ -58,6 +57,7 @@ impl Extension {
         if self.outbox.is_closing() {
             return output;
         }
+        output.messages.extend(self.connection_status.take());
         let mut bytes: usize = output.messages.iter().map(Bytes::len).sum();
         let mut waiting = 0;
         while bytes < budget && waiting < self.turns.0.len() {
@@ -90,7 +90,7 @@ impl Extension {
         let Some(next) = known.queue.front() else {
             return Turn::Empty;
         };
-        let tab_use = TabUse::of(&next.method);
+        let tab_use = TabUse::of_command(&next.method, &next.message);
         if known.is_asking || (tab_use.needs_own() && known.acquiring > 0) {
             return Turn::Waiting;
         }
@@ -193,17 +193,5 @@ impl Extension {
             },
         );
         bytes
-    }
-
-    /// Tells a connection's client that its next command cannot be carried out.
-    pub(super) fn refuse_next(
-        &mut self,
-        connection: &RelayConnectionId,
-        fault: RelayFault,
-        around: &mut Surroundings<'_>,
-    ) {
-        if let Some(command) = self.pop(connection) {
-            answer(command.connection, command.number, Err(fault), around);
-        }
     }
 }

@@ -11,6 +11,7 @@ fn too_many_commands_are_told_when_to_come_back() {
         rates: RelayRates {
             per_user: 100,
             per_connection: 2,
+            ..RelayRates::default()
         },
         ..RelaySettings::default()
     };
@@ -39,6 +40,7 @@ fn the_limit_of_a_user_counts_all_connections() {
         rates: RelayRates {
             per_user: 1,
             per_connection: 100,
+            ..RelayRates::default()
         },
         ..RelaySettings::default()
     };
@@ -171,4 +173,44 @@ fn a_client_that_does_not_read_is_cut_and_others_are_not() {
     }
     conversation.continue_with("A<! 1013");
     assert_eq!(conversation.relay.counters().slow_readers, 1);
+}
+
+#[test]
+fn a_user_has_a_limited_number_of_sockets() {
+    let settings = RelaySettings {
+        max_sockets: 2,
+        ..RelaySettings::default()
+    };
+    let mut conversation = play_with(settings, CONNECTED);
+    conversation.continue_with(
+        r#"
+        F+ extension firefox
+        F<! 1013
+        F-
+        A> {"id":2,"method":"getTabs"}
+        E< {"id":"conn-1:2"}
+        "#,
+    );
+}
+
+#[test]
+fn requests_to_the_relay_itself_are_limited_too() {
+    let settings = RelaySettings {
+        rates: RelayRates {
+            control: 2,
+            ..RelayRates::default()
+        },
+        ..RelaySettings::default()
+    };
+    let mut conversation = play_with(settings, CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> {"id":2,"method":"list_extensions"}
+        A< {"id":2,"result":{}}
+        A> {"id":3,"method":"list_extensions"}
+        A< {"id":3,"error":{"code":-32006}}
+        A> {"id":4,"method":"getTabs"}
+        E< {"id":"conn-1:4"}
+        "#,
+    );
 }

@@ -42,7 +42,7 @@ fn a_connection_does_not_reach_the_tabs_of_another() {
         B> {"id":4,"method":"forwardCDPCommand","params":{"method":"Page.navigate","tabId":11}}
         B< {"id":4,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
         B> {"id":5,"method":"forwardCDPCommand","params":{"method":"Page.navigate","tabId":12.0}}
-        B< {"id":5,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B< {"id":5,"error":{"code":-32602}}
         B> {"id":6,"method":"forwardCDPCommand","params":{"method":"Page.navigate","tabId":12}}
         E< {"id":"conn-2:6","params":{"tabId":12}}
         E> {"id":"conn-2:6","result":{}}
@@ -198,6 +198,26 @@ fn news_about_a_tab_reach_its_owner_only() {
         r#"
         E> {"method":"notifications/tab_info_update","params":{"currentTab":{"id":11}}}
         A< {"method":"notifications/tab_info_update"}
+        "#,
+    );
+}
+
+#[test]
+fn an_old_list_of_tabs_is_not_used_for_the_next_command() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(BOB);
+    conversation.continue_with(
+        r#"
+        B> {"id":2,"method":"selectTab","params":{"tabIndex":1}}
+        E< {"id":"proxy:2","method":"getTabs"}
+        @ 11
+        B< {"id":2,"error":{"code":-32005,"data":{"delivered":false}}}
+        E> {"id":"proxy:2","result":{"tabs":[{"id":11},{"id":20}]}}
+        B> {"id":3,"method":"selectTab","params":{"tabIndex":1}}
+        E< {"id":"proxy:3","method":"getTabs"}
+        E> {"id":"proxy:3","result":{"tabs":[{"id":20},{"id":11}]}}
+        B< {"id":3,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
         "#,
     );
 }

@@ -68,9 +68,24 @@ fn an_extension_is_asked_for_another_token_before_its_own_expires() {
 fn an_extension_without_another_token_is_closed() {
     let mut relay = relay();
     relay.extension_joined(SOCKET, &extension(100), at(0));
+    let asked = |relay: &mut UserRelay, now| {
+        let (heard, close) = methods(relay, now);
+        let asked = heard.iter().filter(|heard| heard.ends_with("authenticate"));
+        (asked.count(), close)
+    };
     relay.tick(at(40));
-    relay.tick(at(51));
-    assert_eq!(methods(&mut relay, at(51)).1, Some(4401));
+    assert_eq!(asked(&mut relay, at(40)), (1, None));
+    // It is asked once, and has its time.
+    let same = Message::parse(r#"{"id":"proxy:2","result":{"accessToken":"same"}}"#);
+    let shown = relay.renewal(SOCKET, &same).unwrap().unwrap();
+    relay.renewed(SOCKET, &shown, 100, at(41));
+    relay.message(SOCKET, same, at(41));
+    for second in 42..100 {
+        relay.tick(at(second));
+        assert_eq!(asked(&mut relay, at(second)), (0, None));
+    }
+    relay.tick(at(100));
+    assert_eq!(methods(&mut relay, at(100)).1, Some(4401));
 }
 
 #[test]
