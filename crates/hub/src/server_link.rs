@@ -326,14 +326,15 @@ impl ServerLink {
 /// The error that stands for an answer that cannot be read: one with neither a result nor an error, or with broken JSON behind
 /// its id. Whoever asked would wait in vain.
 fn unreadable_answer(message: &Message) -> Option<Message> {
+    let contains = |word: &str| memchr::memmem::find(message.raw(), word.as_bytes()).is_some();
     let is_answer = match message.kind() {
-        Kind::Other => !message.has_id_and_method(),
-        Kind::Malformed => message.is_answer(),
+        Kind::Other => true,
+        Kind::Malformed => contains("\"result\"") || contains("\"error\""),
         _ => false,
     };
     // A line for people may be an object with an id too.
-    let is_message = || memchr::memmem::find(message.raw(), b"\"jsonrpc\"").is_some();
-    let id = message.id().filter(|_| is_answer && is_message())?;
+    let is_answer = is_answer && !message.has_id_and_method() && contains("\"jsonrpc\"");
+    let id = message.id().filter(|_| is_answer)?;
     let text = "the server's answer cannot be read";
     Some(error_response(Some(&id), ErrorCode::INTERNAL, text, None))
 }

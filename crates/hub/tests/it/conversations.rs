@@ -561,3 +561,15 @@ fn a_server_that_hangs_is_told_about_with_its_stderr() {
     hub.wait(Duration::from_secs(11));
     assert_snapshot!(hub.take());
 }
+
+#[test]
+fn an_answer_that_cannot_be_read_fails_its_call_at_once() {
+    let mut hub = Transcript::ready(ECHO);
+    hub.client_says(1, &call(1, "a_echo"));
+    // A line for people is not an answer.
+    hub.server_says(1, r#"{"id":3,"level":"info"}"#);
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":3}"#);
+    hub.client_says(1, &call(2, "a_echo"));
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":4,"result":{"broken"#);
+    assert_snapshot!(hub.take());
+}

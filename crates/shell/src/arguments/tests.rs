@@ -173,3 +173,12 @@ fn a_schema_that_refers_to_itself_ends() {
     let around = json!({"anyOf": [{"$ref": "#"}]});
     assert!(check_arguments("sample", &around, &arguments).is_ok());
 }
+
+#[test]
+fn whole_numbers_are_integers_however_they_are_typed() {
+    let given = read(&["text=xx", "n=1e1", "maybe=2.0", "ratio=2.0"]);
+    assert_eq!(
+        given.to_string(),
+        json!({"text": "xx", "n": 10, "maybe": 2, "ratio": 2.0}).to_string()
+    );
+}

@@ -20,6 +20,15 @@ fn conversations_are_recorded_without_tokens() {
     client.hear_answer(&json!(3));
     let renewed = relay.token("ada");
     client.ask(4, "mcp_handshake", &json!({"accessToken": renewed}));
+    for message in [
+        format!(r#"[{{"id":5,"method":"mcp_handshake","params":{{"accessToken":"{renewed}"}}}}]"#),
+        format!(r#"{{"id":6,"method":"mcp_handshake","params":{{"accessToken":"{renewed}"}}"#),
+        format!(r#"{{"id":7,"method":"mcp_Handshake","params":{{"access_token":"{renewed}"}}}}"#),
+        format!(r#"{{"id":"proxy:1","result":{{"accessToken":"{renewed}"}}}}"#),
+    ] {
+        client.say_text(&message);
+    }
+    client.ask(8, "list_extensions", &json!({}));
     drop((client, extension));
     let _ = relay.program.end("-TERM");
     let text = std::fs::read_to_string(record).unwrap();
