@@ -12,10 +12,10 @@ use serde_json::json;
 
 use self::connections::{ClientConnection, ClientConnections};
 use crate::command::{self, ClientRequest, Command, NotRequest};
-use crate::counters::RelayCounters;
-use crate::exchange::{Exchange, ToClients, ToExtension};
+use crate::context::RelayContext;
+use crate::exchange::{ToClients, ToExtension};
 use crate::fault::RelayFault;
-use crate::ids::{ExtensionId, IdSource, McpClientId, SocketId};
+use crate::ids::{ExtensionId, McpClientId, RelayConnectionId, SocketId};
 use crate::messages;
 use crate::outbox::{Outbox, RelayClose};
 use crate::rates::{CommandRate, ToldClock};
@@ -65,17 +65,6 @@ struct KnownExtension {
     is_online: bool,
 }
 
-/// What the sides of a user need for everything they do.
-pub(crate) struct Surroundings<'a> {
-    pub(crate) now: RelayTime,
-    pub(crate) settings: &'a RelaySettings,
-    pub(crate) ids: &'a mut IdSource,
-    pub(crate) counters: &'a mut RelayCounters,
-    pub(crate) exchange: &'a mut dyn Exchange,
-    /// Sockets that have something to write.
-    pub(crate) woken: &'a mut Vec<SocketId>,
-}
-
 impl ClientSide {
     pub(crate) fn new(user: &str, settings: &RelaySettings, clock: ToldClock) -> ClientSide {
         ClientSide {
@@ -111,29 +100,29 @@ impl ClientSide {
         &mut self,
         socket: SocketId,
         new: &NewClient,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) {
-        let client = around.ids.client(new.client_id.as_deref());
+        let client = context.ids.client(new.client_id.as_deref());
         let older = self
             .sockets
             .iter()
             .find(|(_, known)| known.client == client);
         if let Some((older, _)) = older {
-            self.supersede(*older, around);
+            self.supersede(*older, context);
         }
-        let interval = around.settings.status_interval;
+        let interval = context.settings.status_interval;
         self.sockets.insert(
             socket,
             ClientSocket {
                 can_resume: new.client_id.is_some(),
                 client,
                 expires_at: new.expires_at,
-                status_due: around.now.elapsed + interval,
+                status_due: context.now.elapsed + interval,
                 outbox: Outbox::default(),
             },
         );
-        self.welcome(socket, new.request.as_ref(), around);
-        self.tell_count(around);
+        self.welcome(socket, new.request.as_ref(), context);
+        self.tell_count(context);
     }
 
     /// The same client has shown another token on the same socket.
@@ -142,15 +131,15 @@ impl ClientSide {
         socket: SocketId,
         expires_at: i64,
         request: Option<&Id>,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) {
         if let Some(known) = self.sockets.get_mut(&socket) {
             known.expires_at = expires_at;
-            self.welcome(socket, request, around);
+            self.welcome(socket, request, context);
         }
     }
 
-    fn welcome(&mut self, socket: SocketId, request: Option<&Id>, around: &mut Surroundings<'_>) {
+    fn welcome(&mut self, socket: SocketId, request: Option<&Id>, context: &mut RelayContext<'_>) {
         let Some(known) = self.sockets.get(&socket) else {
             return;
         };
@@ -163,14 +152,14 @@ impl ClientSide {
             Some(id) => messages::result(id, &value),
             None => messages::notification(messages::HANDSHAKE_ACK, &value),
         };
-        self.send(socket, message, around);
+        self.send(socket, message, context);
     }
 
     pub(crate) fn message(
         &mut self,
         socket: SocketId,
         message: Message,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) {
         if self.outbox(socket).is_none_or(|outbox| outbox.is_closing()) {
             return;
@@ -178,12 +167,12 @@ impl ClientSide {
         let (id, request) = match command::read(&message) {
             Ok(read) => read,
             Err(NotRequest::Ignore) => {
-                around.counters.ignored += 1;
+                context.counters.ignored += 1;
                 return;
             }
             Err(NotRequest::Refuse(fault)) => {
-                around.counters.refused += 1;
-                return self.send(socket, fault.answer(message.id().as_ref()), around);
+                context.counters.refused += 1;
+                return self.send(socket, fault.answer(message.id().as_ref()), context);
             }
         };
         let request = request.and_then(|request| match request {
@@ -192,26 +181,26 @@ impl ClientSide {
         });
         let done = request.and_then(|request| match request {
             ClientRequest::List { with_offline } => Ok(Some(self.list(with_offline))),
-            ClientRequest::Connect(extension) => self.connect(socket, extension, around).map(Some),
+            ClientRequest::Connect(extension) => self.connect(socket, extension, context).map(Some),
             ClientRequest::Disconnect => {
-                self.disconnect(socket, "MCP client disconnected", around);
+                self.disconnect(socket, "MCP client disconnected", context);
                 Ok(Some(json!({"disconnected": true})))
             }
             ClientRequest::Forward { method, connection } => {
                 let command = (id.clone(), method, message);
-                self.forward(socket, command, connection.as_deref(), around)?;
+                self.forward(socket, command, connection.as_deref(), context)?;
                 Ok(None)
             }
         });
         match done {
-            Ok(Some(value)) => self.send(socket, messages::result(&id, &value), around),
+            Ok(Some(value)) => self.send(socket, messages::result(&id, &value), context),
             Ok(None) => {}
             Err(fault) => {
                 match fault {
-                    RelayFault::RateLimited { .. } => around.counters.rate_limited += 1,
-                    _ => around.counters.refused += 1,
+                    RelayFault::RateLimited { .. } => context.counters.rate_limited += 1,
+                    _ => context.counters.refused += 1,
                 }
-                self.send(socket, fault.answer(Some(&id)), around);
+                self.send(socket, fault.answer(Some(&id)), context);
             }
         }
     }
@@ -229,7 +218,7 @@ impl ClientSide {
         &mut self,
         socket: SocketId,
         extension: ExtensionId,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) -> Result<serde_json::Value, RelayFault> {
         if self.connections.of_socket(socket).is_some() {
             return Err(RelayFault::AlreadyConnected);
@@ -248,13 +237,13 @@ impl ClientSide {
             None => {
                 // The client has chosen another browser: what it had suspended is over.
                 for (id, left) in self.connections.take_suspended_of(&client) {
-                    detach(id, &left.extension, "MCP client disconnected", around);
+                    detach(id, &left.extension, "MCP client disconnected", context);
                 }
-                if self.connections.len() >= around.settings.max_connections {
+                if self.connections.len() >= context.settings.max_connections {
                     return Err(RelayFault::ConnectionLimit);
                 }
-                let id = around.ids.connection();
-                let rate = CommandRate::new(around.settings.rates.per_connection, &self.clock);
+                let id = context.ids.connection();
+                let rate = CommandRate::new(context.settings.rates.per_connection, &self.clock);
                 let new = ClientConnection::new(client.clone(), extension.clone(), socket, rate);
                 self.connections.insert(id.clone(), new);
                 id
@@ -264,7 +253,7 @@ impl ClientSide {
             connection: id.clone(),
             client,
         };
-        around.exchange.to_extension(&extension, attach);
+        context.exchange.to_extension(&extension, attach);
         Ok(json!({
             "connection_id": id.as_str(),
             "extension_id": extension.as_str(),
@@ -276,13 +265,13 @@ impl ClientSide {
         &mut self,
         socket: SocketId,
         reason: &'static str,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) {
         if let Some((id, connection)) = self.connections.take_of_socket(socket) {
             for open in connection.open_ids() {
-                self.send(socket, RelayFault::Disconnected.answer(Some(open)), around);
+                self.send(socket, RelayFault::Disconnected.answer(Some(open)), context);
             }
-            detach(id, &connection.extension, reason, around);
+            detach(id, &connection.extension, reason, context);
         }
     }
 
@@ -291,9 +280,9 @@ impl ClientSide {
         socket: SocketId,
         (id, method, message): (Id, String, Message),
         named: Option<&str>,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) -> Result<(), RelayFault> {
-        let settings = around.settings;
+        let settings = context.settings;
         let (own, connection) = self
             .connections
             .of_socket(socket)
@@ -316,67 +305,67 @@ impl ClientSide {
         self.next_number += 1;
         let number = self.next_number;
         connection.begin(number, id.clone());
-        around.counters.commands += 1;
+        context.counters.commands += 1;
         let command = Command {
             connection: own,
             number,
             id,
             method,
             message,
-            deadline: around.now.elapsed + settings.command_timeout,
+            deadline: context.now.elapsed + settings.command_timeout,
         };
         let extension = connection.extension.clone();
         let message = ToExtension::Command(Box::new(command));
-        around.exchange.to_extension(&extension, message);
+        context.exchange.to_extension(&extension, message);
         Ok(())
     }
 
     /// A socket is gone. A client that can resume keeps its connection for a while.
-    pub(crate) fn leave(&mut self, socket: SocketId, around: &mut Surroundings<'_>) {
+    pub(crate) fn leave(&mut self, socket: SocketId, context: &mut RelayContext<'_>) {
         let Some(gone) = self.sockets.remove(&socket) else {
             return;
         };
         if gone.can_resume {
-            let until = around.now.elapsed + around.settings.resume_window;
+            let until = context.now.elapsed + context.settings.resume_window;
             if let Some((id, extension)) = self.connections.suspend(socket, until) {
                 let suspend = ToExtension::Suspend { connection: id };
-                around.exchange.to_extension(&extension, suspend);
+                context.exchange.to_extension(&extension, suspend);
             }
         } else {
-            self.disconnect(socket, "MCP client disconnected", around);
+            self.disconnect(socket, "MCP client disconnected", context);
             for (id, left) in self.connections.take_suspended_of(&gone.client) {
-                detach(id, &left.extension, "MCP client disconnected", around);
+                detach(id, &left.extension, "MCP client disconnected", context);
             }
         }
-        self.tell_count(around);
+        self.tell_count(context);
     }
 
     /// Another socket of the same client takes over. The older one learns that what it waits for has failed, then it is closed.
-    fn supersede(&mut self, socket: SocketId, around: &mut Surroundings<'_>) {
+    fn supersede(&mut self, socket: SocketId, context: &mut RelayContext<'_>) {
         match self.connections.of_socket(socket) {
             Some((id, connection)) => {
                 let extension = connection.extension.clone();
                 let supersede = ToExtension::Supersede { connection: id };
-                around.exchange.to_extension(&extension, supersede);
+                context.exchange.to_extension(&extension, supersede);
             }
-            None => self.close_superseded(socket, around),
+            None => self.close_superseded(socket, context),
         }
         // From here on the name is the newer one's.
         if let Some(known) = self.sockets.get_mut(&socket) {
-            known.client = around.ids.client(None);
+            known.client = context.ids.client(None);
             known.can_resume = false;
         }
     }
 
-    fn close_superseded(&mut self, socket: SocketId, around: &mut Surroundings<'_>) {
+    fn close_superseded(&mut self, socket: SocketId, context: &mut RelayContext<'_>) {
         if let Some(outbox) = self.outbox(socket) {
             outbox.close(RelayClose::Superseded);
-            around.woken.push(socket);
+            context.woken.push(socket);
         }
     }
 
     /// A message of an extension's side.
-    pub(crate) fn receive(&mut self, message: ToClients, around: &mut Surroundings<'_>) {
+    pub(crate) fn receive(&mut self, message: ToClients, context: &mut RelayContext<'_>) {
         match message {
             ToClients::Online { extension, name } => {
                 let known = KnownExtension {
@@ -386,7 +375,7 @@ impl ClientSide {
                 self.directory.insert(extension, known);
             }
             ToClients::Offline { extension, reason } => {
-                self.extension_lost(&extension, reason, around);
+                self.extension_lost(&extension, reason, context);
             }
             ToClients::Answer {
                 connection,
@@ -394,11 +383,11 @@ impl ClientSide {
                 outcome,
             } => {
                 let Some(known) = self.connections.get_mut(&connection) else {
-                    around.counters.late_answers += 1;
+                    context.counters.late_answers += 1;
                     return;
                 };
                 let (Some(id), socket) = (known.finish(number), known.socket) else {
-                    around.counters.late_answers += 1;
+                    context.counters.late_answers += 1;
                     return;
                 };
                 let answer = match &outcome {
@@ -407,14 +396,14 @@ impl ClientSide {
                 };
                 match socket {
                     Some(socket) => {
-                        around.counters.answers += u64::from(outcome.is_ok());
-                        self.send(socket, answer, around);
+                        context.counters.answers += u64::from(outcome.is_ok());
+                        self.send(socket, answer, context);
                     }
-                    None => around.counters.late_answers += 1,
+                    None => context.counters.late_answers += 1,
                 }
             }
             ToClients::Superseded { connection } => {
-                let until = around.now.elapsed + around.settings.resume_window;
+                let until = context.now.elapsed + context.settings.resume_window;
                 let socket = self.connections.get_mut(&connection).and_then(|known| {
                     let socket = known.socket.take();
                     known.resume_until = Some(until);
@@ -422,7 +411,7 @@ impl ClientSide {
                 });
                 if let Some(socket) = socket {
                     self.connections.unbind(socket);
-                    self.close_superseded(socket, around);
+                    self.close_superseded(socket, context);
                 }
             }
             ToClients::Notification {
@@ -431,7 +420,7 @@ impl ClientSide {
             } => {
                 let known = self.connections.get_mut(&connection);
                 if let Some(socket) = known.and_then(|known| known.socket) {
-                    self.send(socket, message, around);
+                    self.send(socket, message, context);
                 }
             }
         }
@@ -441,7 +430,7 @@ impl ClientSide {
         &mut self,
         extension: &ExtensionId,
         reason: &'static str,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) {
         if let Some(known) = self.directory.get_mut(extension) {
             known.is_online = false;
@@ -454,20 +443,20 @@ impl ClientSide {
         {
             self.directory.remove(&oldest);
         }
-        let until = around.now.elapsed + around.settings.resume_window;
+        let until = context.now.elapsed + context.settings.resume_window;
         for (id, socket) in self.connections.suspend_all_of(extension, until) {
             let params = json!({"connection_id": id.as_str(), "reason": reason});
             let notice = messages::notification(messages::DISCONNECTED, &params);
-            self.send(socket, notice, around);
+            self.send(socket, notice, context);
         }
     }
 
     /// Does what is due, and says when to call again.
-    pub(crate) fn tick(&mut self, around: &mut Surroundings<'_>) -> Duration {
-        let now = around.now;
-        let mut next = now.elapsed + around.settings.status_interval;
+    pub(crate) fn tick(&mut self, context: &mut RelayContext<'_>) -> Duration {
+        let now = context.now;
+        let mut next = now.elapsed + context.settings.status_interval;
         for (id, left) in self.connections.take_expired(now.elapsed) {
-            detach(id, &left.extension, "MCP client did not come back", around);
+            detach(id, &left.extension, "MCP client did not come back", context);
         }
         if let Some(until) = self.connections.next_expiry() {
             next = next.min(until);
@@ -485,15 +474,15 @@ impl ClientSide {
                 continue;
             }
             if known.status_due <= now.elapsed {
-                known.status_due = now.elapsed + around.settings.status_interval;
+                known.status_due = now.elapsed + context.settings.status_interval;
                 known.outbox.push(status.clone());
-                around.woken.push(*socket);
+                context.woken.push(*socket);
             }
             next = next.min(known.status_due);
             next = next.min(until_wall(now, known.expires_at));
         }
         for socket in expired {
-            self.close(socket, RelayClose::Unauthorized("Token expired"), around);
+            self.close(socket, RelayClose::Unauthorized("Token expired"), context);
         }
         next
     }
@@ -503,12 +492,12 @@ impl ClientSide {
         &mut self,
         socket: SocketId,
         close: RelayClose,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) {
-        self.disconnect(socket, "MCP client disconnected", around);
+        self.disconnect(socket, "MCP client disconnected", context);
         if let Some(outbox) = self.outbox(socket) {
             outbox.close(close);
-            around.woken.push(socket);
+            context.woken.push(socket);
         }
     }
 
@@ -517,18 +506,18 @@ impl ClientSide {
         self.control_rate.count()
     }
 
-    pub(crate) fn close_all(&mut self, close: RelayClose, around: &mut Surroundings<'_>) {
+    pub(crate) fn close_all(&mut self, close: RelayClose, context: &mut RelayContext<'_>) {
         let sockets: Vec<SocketId> = self.sockets().collect();
         for socket in sockets {
-            self.close(socket, close, around);
+            self.close(socket, close, context);
         }
     }
 
-    fn tell_count(&mut self, around: &mut Surroundings<'_>) {
+    fn tell_count(&mut self, context: &mut RelayContext<'_>) {
         let count = self.sockets.len();
         for (extension, _) in self.directory.iter().filter(|(_, known)| known.is_online) {
             let message = ToExtension::ClientCount(count);
-            around.exchange.to_extension(extension, message);
+            context.exchange.to_extension(extension, message);
         }
     }
 
@@ -536,20 +525,20 @@ impl ClientSide {
         self.sockets.len()
     }
 
-    fn send(&mut self, socket: SocketId, message: Bytes, around: &mut Surroundings<'_>) {
+    fn send(&mut self, socket: SocketId, message: Bytes, context: &mut RelayContext<'_>) {
         let Some(known) = self.sockets.get_mut(&socket) else {
             return;
         };
-        if known.outbox.bytes() + message.len() > around.settings.max_outbox
+        if known.outbox.bytes() + message.len() > context.settings.max_outbox
             && !known.outbox.is_empty()
         {
-            around.counters.slow_readers += 1;
+            context.counters.slow_readers += 1;
             let close = RelayClose::TryLater("the client does not read");
             known.outbox.cut(close);
         } else {
             known.outbox.push(message);
         }
-        around.woken.push(socket);
+        context.woken.push(socket);
     }
 }
 
@@ -567,11 +556,11 @@ pub(crate) fn until_wall(now: RelayTime, seconds: i64) -> Duration {
 }
 
 fn detach(
-    connection: crate::ids::RelayConnectionId,
+    connection: RelayConnectionId,
     extension: &ExtensionId,
     reason: &'static str,
-    around: &mut Surroundings<'_>,
+    context: &mut RelayContext<'_>,
 ) {
     let detach = ToExtension::Detach { connection, reason };
-    around.exchange.to_extension(extension, detach);
+    context.exchange.to_extension(extension, detach);
 }

@@ -13,7 +13,7 @@ pub struct RelayCounters {
     pub rate_limited: u64,
     /// Commands whose time ran out.
     pub timeouts: u64,
-    /// Commands that failed because their extension was lost.
+    /// Commands that failed because a socket was lost or replaced.
     pub lost: u64,
     /// Answers that came when nobody waited for them.
     pub late_answers: u64,

@@ -14,7 +14,8 @@ use serde_json::json;
 
 use self::attached::AttachedConnection;
 use self::extension::Extension;
-use crate::client_side::{Surroundings, status, until_wall};
+use crate::client_side::{status, until_wall};
+use crate::context::RelayContext;
 use crate::exchange::{ToClients, ToExtension};
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::{ExtensionId, RelayConnectionId, SocketId};
@@ -69,36 +70,36 @@ impl ExtensionSide {
         user: &str,
         new: &NewExtension,
         clients: usize,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) -> Option<(SocketId, Outbox)> {
         self.client_count = clients;
-        let id = around.ids.extension(new.client_id.as_deref());
+        let id = context.ids.extension(new.client_id.as_deref());
         let name = new.name.clone().unwrap_or_else(|| "Browser".to_owned());
         let known = self.extensions.entry(id.clone()).or_default();
         let older = known.socket.map(|older| {
             known.fail_sent(
                 |delivered| RelayFault::Superseded("extension", delivered),
-                around,
+                context,
             );
             let mut outbox = std::mem::take(&mut known.outbox);
             outbox.cut(RelayClose::Superseded);
-            around.woken.push(older);
+            context.woken.push(older);
             (older, outbox)
         });
-        known.open(socket, name.clone(), new.expires_at, around);
+        known.open(socket, name.clone(), new.expires_at, context);
         let params = json!({
             "user_id": user,
             "extension_id": id.as_str(),
         });
         known.send(
             messages::notification(messages::AUTHENTICATED, &params),
-            around,
+            context,
         );
-        around.exchange.to_clients(ToClients::Online {
+        context.exchange.to_clients(ToClients::Online {
             extension: id,
             name,
         });
-        self.tell_connections(around);
+        self.tell_connections(context);
         older
     }
 
@@ -127,7 +128,7 @@ impl ExtensionSide {
         &mut self,
         socket: SocketId,
         message: Message,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) {
         let Some((_, known)) = self.at(socket) else {
             return;
@@ -136,21 +137,21 @@ impl ExtensionSide {
             return;
         }
         match message.kind() {
-            Kind::Response | Kind::Error => known.answer(&message, around),
+            Kind::Response | Kind::Error => known.answer(&message, context),
             // `{"id": …}` alone, or broken JSON behind an id, is an answer that cannot be read.
             Kind::Other | Kind::Malformed if message.id().is_some() => {
-                known.answer(&message, around);
+                known.answer(&message, context);
             }
             Kind::Request => {
-                around.counters.ignored += 1;
+                context.counters.ignored += 1;
                 let refused = RelayFault::ReservedMethod("a request of an extension".to_owned());
-                known.send(refused.answer(message.id().as_ref()), around);
+                known.send(refused.answer(message.id().as_ref()), context);
             }
-            Kind::Notification => known.notification(&message, around),
-            Kind::Batch | Kind::Other | Kind::Malformed => around.counters.ignored += 1,
+            Kind::Notification => known.notification(&message, context),
+            Kind::Batch | Kind::Other | Kind::Malformed => context.counters.ignored += 1,
         }
         if known.has_ready() {
-            around.woken.push(socket);
+            context.woken.push(socket);
         }
     }
 
@@ -159,21 +160,21 @@ impl ExtensionSide {
         &mut self,
         socket: SocketId,
         reason: &'static str,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) {
         let Some((id, known)) = self.at(socket) else {
             return;
         };
-        known.fail_sent(RelayFault::ExtensionGone, around);
-        known.fail_queued(|| RelayFault::ExtensionGone(Delivered::No), around);
+        known.fail_sent(RelayFault::ExtensionGone, context);
+        known.fail_queued(|| RelayFault::ExtensionGone(Delivered::No), context);
         known.socket = None;
         known.outbox = Outbox::default();
-        known.offline_since = Some(around.now.elapsed);
-        around.exchange.to_clients(ToClients::Offline {
+        known.offline_since = Some(context.now.elapsed);
+        context.exchange.to_clients(ToClients::Offline {
             extension: id,
             reason,
         });
-        self.tell_connections(around);
+        self.tell_connections(context);
     }
 
     /// A message of a client's side.
@@ -181,44 +182,44 @@ impl ExtensionSide {
         &mut self,
         extension: &ExtensionId,
         message: ToExtension,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) {
         let Some(known) = self.extensions.get_mut(extension) else {
             if let ToExtension::Command(command) = message {
                 let outcome = Err(RelayFault::ExtensionGone(Delivered::No));
-                answer(command.connection, command.number, outcome, around);
+                answer(command.connection, command.number, outcome, context);
             }
             return;
         };
         match message {
             ToExtension::Attach { connection, client } => {
                 known.attach(connection, client);
-                self.tell_connections(around);
+                self.tell_connections(context);
             }
             ToExtension::Detach { connection, reason } => {
                 if known.detach(&connection) {
                     let params = json!({"connection_id": connection.as_str(), "reason": reason});
                     known.send(
                         messages::notification(messages::DISCONNECTED, &params),
-                        around,
+                        context,
                     );
                 }
-                self.tell_connections(around);
+                self.tell_connections(context);
             }
             ToExtension::Suspend { connection } => {
-                known.fail_queued_of(&connection, || RelayFault::Disconnected, around);
+                known.fail_queued_of(&connection, || RelayFault::Disconnected, context);
             }
             ToExtension::Supersede { connection } => {
-                known.supersede(&connection, around);
-                around
+                known.supersede(&connection, context);
+                context
                     .exchange
                     .to_clients(ToClients::Superseded { connection });
             }
-            ToExtension::Command(command) => known.enqueue(*command, around),
+            ToExtension::Command(command) => known.enqueue(*command, context),
             ToExtension::ClientCount(count) => {
                 if self.client_count != count {
                     self.client_count = count;
-                    self.tell_connections(around);
+                    self.tell_connections(context);
                 }
             }
         }
@@ -229,24 +230,24 @@ impl ExtensionSide {
         &mut self,
         socket: SocketId,
         budget: usize,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) -> SocketOutput {
         match self.at(socket) {
-            Some((_, known)) => known.take(budget, around),
+            Some((_, known)) => known.take(budget, context),
             None => SocketOutput::default(),
         }
     }
 
     /// Does what is due, and says when to call again.
-    pub(crate) fn tick(&mut self, around: &mut Surroundings<'_>) -> Duration {
-        let now = around.now;
-        let settings = around.settings;
+    pub(crate) fn tick(&mut self, context: &mut RelayContext<'_>) -> Duration {
+        let now = context.now;
+        let settings = context.settings;
         let mut next = now.elapsed + settings.status_interval;
         for known in self.extensions.values_mut() {
-            known.expire(around);
+            known.expire(context);
             if known.has_ready() {
                 // A command may have waited for one that has failed.
-                around.woken.extend(known.socket);
+                context.woken.extend(known.socket);
             }
             if let Some(deadline) = known.next_deadline() {
                 next = next.min(deadline);
@@ -255,16 +256,16 @@ impl ExtensionSide {
                 continue;
             }
             if known.expires_at <= now.wall_seconds() {
-                known.close(RelayClose::Unauthorized("Token expired"), around);
+                known.close(RelayClose::Unauthorized("Token expired"), context);
                 continue;
             }
             let renewal = until_wall(now, known.expires_at).saturating_sub(settings.renew_before);
             if renewal <= now.elapsed && known.asked_at_expiry != Some(known.expires_at) {
-                known.ask_for_token(around);
+                known.ask_for_token(context);
             }
             if known.status_due <= now.elapsed {
                 known.status_due = now.elapsed + settings.status_interval;
-                known.send(status(known.connection_count(), now), around);
+                known.send(status(known.connection_count(), now), context);
             }
             next = next
                 .min(known.status_due)
@@ -283,13 +284,13 @@ impl ExtensionSide {
         next
     }
 
-    pub(crate) fn close_all(&mut self, close: RelayClose, around: &mut Surroundings<'_>) {
+    pub(crate) fn close_all(&mut self, close: RelayClose, context: &mut RelayContext<'_>) {
         for known in self.extensions.values_mut() {
             known.send(
                 messages::notification(messages::SHUTTING_DOWN, &json!({})),
-                around,
+                context,
             );
-            known.close(close, around);
+            known.close(close, context);
         }
     }
 
@@ -297,15 +298,15 @@ impl ExtensionSide {
         &mut self,
         socket: SocketId,
         close: RelayClose,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) {
         if let Some((_, known)) = self.at(socket) {
-            known.close(close, around);
+            known.close(close, context);
         }
     }
 
     /// Tells every extension how many connections there are, and whose its own are.
-    fn tell_connections(&mut self, around: &mut Surroundings<'_>) {
+    fn tell_connections(&mut self, context: &mut RelayContext<'_>) {
         let used: usize = self
             .extensions
             .values()
@@ -322,7 +323,7 @@ impl ExtensionSide {
                 json!({"connection_id": connection.as_str(), "mcp_client_id": client.as_str(), "name": client.as_str()})
             }).collect();
             let params = json!({
-                "max_connections": around.settings.max_connections,
+                "max_connections": context.settings.max_connections,
                 "connections_used": used,
                 "connections_to_this_browser": known.connection_count(),
                 "total_browsers": browsers,
@@ -331,7 +332,7 @@ impl ExtensionSide {
             });
             known.connection_status =
                 Some(messages::notification(messages::CONNECTION_STATUS, &params));
-            around.woken.extend(known.socket);
+            context.woken.extend(known.socket);
         }
     }
 }
@@ -341,9 +342,9 @@ fn answer(
     connection: RelayConnectionId,
     number: u64,
     outcome: Result<crate::exchange::AnswerBody, RelayFault>,
-    around: &mut Surroundings<'_>,
+    context: &mut RelayContext<'_>,
 ) {
-    around.exchange.to_clients(ToClients::Answer {
+    context.exchange.to_clients(ToClients::Answer {
         connection,
         number,
         outcome,
@@ -351,8 +352,8 @@ fn answer(
 }
 
 /// A notification that reaches the client of one connection.
-fn notify(connection: &RelayConnectionId, message: &Bytes, around: &mut Surroundings<'_>) {
-    around.exchange.to_clients(ToClients::Notification {
+fn notify(connection: &RelayConnectionId, message: &Bytes, context: &mut RelayContext<'_>) {
+    context.exchange.to_clients(ToClients::Notification {
         connection: connection.clone(),
         message: message.clone(),
     });

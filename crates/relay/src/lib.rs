@@ -6,7 +6,7 @@
 //!
 //! Everything here is a state machine: sockets are numbers, messages and the time come in, messages and closes are taken out of
 //! a queue for each socket. All state belongs to one user ([`UserRelay`]), so users never wait for each other. The two sides of
-//! a user, [clients](client_side) and [extensions](extension_side), know each other only through [`exchange`], because they may
+//! a user, `client_side` and `extension_side`, know each other only through `exchange`, because they may
 //! sit in different processes one day.
 //!
 //! [`RelayDriver`] is the one part that waits: it carries out what the state machine decides.
@@ -17,6 +17,7 @@
 
 mod client_side;
 mod command;
+mod context;
 mod counters;
 mod driver;
 mod exchange;

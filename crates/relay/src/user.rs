@@ -6,9 +6,9 @@ use bytes::Bytes;
 use mcp_proxy_wire::Message;
 use rustc_hash::FxHashMap;
 
-use crate::client_side::{ClientSide, NewClient, Surroundings};
+use crate::client_side::{ClientSide, NewClient};
+use crate::context::{RelayContext, SharedRelayState};
 use crate::counters::RelayCounters;
-use crate::exchange::LocalExchange;
 use crate::extension_side::{ExtensionSide, NewExtension};
 use crate::fault::RelayFault;
 use crate::ids::{IdSource, SocketId};
@@ -25,16 +25,12 @@ use crate::time::RelayTime;
 #[derive(Debug)]
 pub struct UserRelay {
     name: String,
-    settings: RelaySettings,
-    ids: IdSource,
     clock: ToldClock,
     clients: ClientSide,
     extensions: ExtensionSide,
-    exchange: LocalExchange,
+    shared: SharedRelayState,
     /// Sockets that another has replaced, until they are closed.
     replaced: FxHashMap<SocketId, Outbox>,
-    counters: RelayCounters,
-    woken: Vec<SocketId>,
     next_tick: Duration,
 }
 
@@ -46,13 +42,9 @@ impl UserRelay {
             name: name.to_owned(),
             clients: ClientSide::new(name, &settings, clock.clone()),
             extensions: ExtensionSide::default(),
-            exchange: LocalExchange::default(),
+            shared: SharedRelayState::new(settings, ids),
             replaced: FxHashMap::default(),
-            counters: RelayCounters::default(),
-            woken: Vec::new(),
             next_tick: Duration::ZERO,
-            settings,
-            ids,
             clock,
         }
     }
@@ -62,7 +54,9 @@ impl UserRelay {
         if self.is_full(socket) {
             return;
         }
-        self.run(now, |clients, _, around| clients.join(socket, new, around));
+        self.run(now, |clients, _, context| {
+            clients.join(socket, new, context)
+        });
         self.next_tick = now.elapsed;
     }
 
@@ -72,8 +66,8 @@ impl UserRelay {
             return;
         }
         let name = self.name.clone();
-        let older = self.run(now, |clients, extensions, around| {
-            extensions.join(socket, &name, new, clients.count(), around)
+        let older = self.run(now, |clients, extensions, context| {
+            extensions.join(socket, &name, new, clients.count(), context)
         });
         self.replaced.extend(older);
         self.next_tick = now.elapsed;
@@ -103,8 +97,8 @@ impl UserRelay {
         now: RelayTime,
     ) {
         let request = credentials.request.as_ref();
-        self.run(now, |clients, extensions, around| {
-            clients.renew(socket, expires_at, request, around);
+        self.run(now, |clients, extensions, context| {
+            clients.renew(socket, expires_at, request, context);
             extensions.renew(socket, expires_at);
         });
         self.next_tick = now.elapsed;
@@ -122,20 +116,20 @@ impl UserRelay {
 
     /// Something that only the driver knows, for a client.
     pub fn say(&mut self, socket: SocketId, message: Bytes, now: RelayTime) {
-        self.run(now, |clients, _, around| {
+        self.run(now, |clients, _, context| {
             if let Some(outbox) = clients.outbox(socket) {
                 outbox.push(message);
-                around.woken.push(socket);
+                context.woken.push(socket);
             }
         });
     }
 
     /// A message of a socket that has joined.
     pub fn message(&mut self, socket: SocketId, message: Message, now: RelayTime) {
-        self.run(now, |clients, extensions, around| {
+        self.run(now, |clients, extensions, context| {
             match clients.has(socket) {
-                true => clients.message(socket, message, around),
-                false => extensions.message(socket, message, around),
+                true => clients.message(socket, message, context),
+                false => extensions.message(socket, message, context),
             }
         });
     }
@@ -143,17 +137,17 @@ impl UserRelay {
     /// A socket is gone.
     pub fn left(&mut self, socket: SocketId, now: RelayTime) {
         self.replaced.remove(&socket);
-        self.run(now, |clients, extensions, around| {
-            clients.leave(socket, around);
-            extensions.leave(socket, "Extension closed", around);
+        self.run(now, |clients, extensions, context| {
+            clients.leave(socket, context);
+            extensions.leave(socket, "Extension closed", context);
         });
     }
 
     /// Closes a socket after what is waiting for it, for example because its token was revoked.
     pub fn close(&mut self, socket: SocketId, close: RelayClose, now: RelayTime) {
-        self.run(now, |clients, extensions, around| {
-            clients.close(socket, close, around);
-            extensions.close(socket, close, around);
+        self.run(now, |clients, extensions, context| {
+            clients.close(socket, close, context);
+            extensions.close(socket, close, context);
         });
     }
 
@@ -166,29 +160,29 @@ impl UserRelay {
     /// Whether the user has as many sockets as allowed. A further one is closed.
     fn is_full(&mut self, socket: SocketId) -> bool {
         let open = self.sockets().len();
-        if open < self.settings.max_sockets {
+        if open < self.shared.settings.max_sockets {
             return false;
         }
         let mut outbox = Outbox::default();
         outbox.close(RelayClose::TryLater("too many sockets of this user"));
         self.replaced.insert(socket, outbox);
-        self.woken.push(socket);
+        self.shared.woken.push(socket);
         true
     }
 
     /// The relay stops: everybody is told and closed.
     pub fn shut_down(&mut self, now: RelayTime) {
-        self.run(now, |clients, extensions, around| {
-            extensions.close_all(RelayClose::Restart, around);
-            clients.close_all(RelayClose::Restart, around);
+        self.run(now, |clients, extensions, context| {
+            extensions.close_all(RelayClose::Restart, context);
+            clients.close_all(RelayClose::Restart, context);
         });
     }
 
     /// Does what is due.
     pub fn tick(&mut self, now: RelayTime) {
-        let next = self.run(now, |clients, extensions, around| {
-            let next = extensions.tick(around);
-            next.min(clients.tick(around))
+        let next = self.run(now, |clients, extensions, context| {
+            let next = extensions.tick(context);
+            next.min(clients.tick(context))
         });
         self.next_tick = next;
     }
@@ -205,21 +199,21 @@ impl UserRelay {
             outbox.take(budget, &mut output);
             return output;
         }
-        self.run(now, |clients, extensions, around| {
+        self.run(now, |clients, extensions, context| {
             match clients.outbox(socket) {
                 Some(outbox) => {
                     let mut output = SocketOutput::default();
                     outbox.take(budget, &mut output);
                     output
                 }
-                None => extensions.take(socket, budget, around),
+                None => extensions.take(socket, budget, context),
             }
         })
     }
 
     /// The sockets that may have something to write since the last call.
     pub fn woken(&mut self) -> Vec<SocketId> {
-        std::mem::take(&mut self.woken)
+        std::mem::take(&mut self.shared.woken)
     }
 
     /// Whether nobody is here and nobody can come back to anything.
@@ -237,46 +231,25 @@ impl UserRelay {
 
     /// What was counted.
     pub fn counters(&self) -> RelayCounters {
-        self.counters
+        self.shared.counters
     }
 
     /// Lets the sides do something, and then lets them talk until neither has anything more to say.
     fn run<T>(
         &mut self,
         now: RelayTime,
-        act: impl FnOnce(&mut ClientSide, &mut ExtensionSide, &mut Surroundings<'_>) -> T,
+        act: impl FnOnce(&mut ClientSide, &mut ExtensionSide, &mut RelayContext<'_>) -> T,
     ) -> T {
         self.clock.set(now.elapsed);
-        let mut around = Surroundings {
-            now,
-            settings: &self.settings,
-            ids: &mut self.ids,
-            counters: &mut self.counters,
-            exchange: &mut self.exchange,
-            woken: &mut self.woken,
-        };
-        let done = act(&mut self.clients, &mut self.extensions, &mut around);
+        let mut context = self.shared.context(now);
+        let done = act(&mut self.clients, &mut self.extensions, &mut context);
         loop {
-            if let Some((extension, message)) = self.exchange.for_extensions.pop_front() {
-                let mut around = Surroundings {
-                    exchange: &mut self.exchange,
-                    now,
-                    settings: &self.settings,
-                    ids: &mut self.ids,
-                    counters: &mut self.counters,
-                    woken: &mut self.woken,
-                };
-                self.extensions.receive(&extension, message, &mut around);
-            } else if let Some(message) = self.exchange.for_clients.pop_front() {
-                let mut around = Surroundings {
-                    exchange: &mut self.exchange,
-                    now,
-                    settings: &self.settings,
-                    ids: &mut self.ids,
-                    counters: &mut self.counters,
-                    woken: &mut self.woken,
-                };
-                self.clients.receive(message, &mut around);
+            if let Some((extension, message)) = self.shared.exchange.for_extensions.pop_front() {
+                let mut context = self.shared.context(now);
+                self.extensions.receive(&extension, message, &mut context);
+            } else if let Some(message) = self.shared.exchange.for_clients.pop_front() {
+                let mut context = self.shared.context(now);
+                self.clients.receive(message, &mut context);
             } else {
                 break;
             }
@@ -284,9 +257,10 @@ impl UserRelay {
         // Whatever was begun has a deadline within this time.
         let soon = now.elapsed
             + self
+                .shared
                 .settings
                 .command_timeout
-                .min(self.settings.resume_window);
+                .min(self.shared.settings.resume_window);
         self.next_tick = self.next_tick.min(soon);
         done
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::extension::{Extension, RelayQuestion, SentCommand};
 use super::{answer, notify};
-use crate::client_side::Surroundings;
+use crate::context::RelayContext;
 use crate::exchange::AnswerBody;
 use crate::fault::{Delivered, RelayFault};
 use crate::messages;
@@ -17,21 +17,21 @@ const UNNAMED_ERROR: i64 = -32000;
 
 impl Extension {
     /// An answer to a command, or to a question of the relay's own.
-    pub(super) fn answer(&mut self, message: &Message, around: &mut Surroundings<'_>) {
+    pub(super) fn answer(&mut self, message: &Message, context: &mut RelayContext<'_>) {
         let Some(key) = message.id().map(|id: Id| id.key()) else {
-            around.counters.ignored += 1;
+            context.counters.ignored += 1;
             return;
         };
         match messages::relay_number(&key) {
-            Some(Some(number)) => return self.answered_question(number, message, around),
+            Some(Some(number)) => return self.answered_question(number, message, context),
             Some(None) => {
-                around.counters.ignored += 1;
+                context.counters.ignored += 1;
                 return;
             }
             None => {}
         }
         let Some(sent) = self.sent.remove(&key) else {
-            around.counters.late_answers += 1;
+            context.counters.late_answers += 1;
             return;
         };
         self.proven = self.proven.max(sent.place);
@@ -49,7 +49,7 @@ impl Extension {
         {
             known.acquiring = known.acquiring.saturating_sub(1);
         }
-        answer(sent.connection, sent.number, outcome, around);
+        answer(sent.connection, sent.number, outcome, context);
     }
 
     /// A result for the client, in which the current tab is its own.
@@ -146,9 +146,14 @@ impl Extension {
         }
     }
 
-    fn answered_question(&mut self, number: u64, message: &Message, around: &mut Surroundings<'_>) {
+    fn answered_question(
+        &mut self,
+        number: u64,
+        message: &Message,
+        context: &mut RelayContext<'_>,
+    ) {
         let Some((question, _)) = self.questions.remove(&number) else {
-            around.counters.late_answers += 1;
+            context.counters.late_answers += 1;
             return;
         };
         // A new token was checked before the answer came here.
@@ -167,15 +172,15 @@ impl Extension {
             Some(listed) => known.listing = Some(listed),
             None => {
                 let fault = RelayFault::Timeout(Delivered::No);
-                self.fail_next(&connection, fault, around);
+                self.fail_next(&connection, fault, context);
             }
         }
     }
 
     /// A notification. Clients get one kind; the others are only counted.
-    pub(super) fn notification(&mut self, message: &Message, around: &mut Surroundings<'_>) {
+    pub(super) fn notification(&mut self, message: &Message, context: &mut RelayContext<'_>) {
         if message.method().as_deref() != Some(messages::TAB_INFO_UPDATE) {
-            around.counters.ignored += 1;
+            context.counters.ignored += 1;
             return;
         }
         let found = message
@@ -188,12 +193,12 @@ impl Extension {
         let params = message.params().map(|span| message.slice(span));
         let notice = notice(params);
         match owner {
-            Some(owner) => notify(owner, &notice, around),
+            Some(owner) => notify(owner, &notice, context),
             None => {
                 let mut all: Vec<_> = self.connections.keys().collect();
                 all.sort();
                 for connection in all {
-                    notify(connection, &notice, around);
+                    notify(connection, &notice, context);
                 }
             }
         }

@@ -10,7 +10,7 @@ use crate::command::{Command, id_text};
 use crate::ids::{McpClientId, RelayConnectionId};
 use crate::tabs::{CurrentTab, TabId};
 
-/// Ids that are remembered so that none is used twice. An answer that is later than so many commands is not expected.
+/// Ids that are remembered so that none is used twice. No answer is expected to be later than this many commands.
 const REMEMBERED_IDS: usize = 4096;
 
 /// The commands and the tab of one connection.

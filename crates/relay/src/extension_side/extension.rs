@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use super::AttachedConnection;
 use super::answer;
 use super::turns::Turns;
-use crate::client_side::Surroundings;
 use crate::command::Command;
+use crate::context::RelayContext;
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::{McpClientId, RelayConnectionId, SocketId};
 use crate::messages;
@@ -74,36 +74,36 @@ impl Extension {
         socket: SocketId,
         name: String,
         expires_at: i64,
-        around: &Surroundings<'_>,
+        context: &RelayContext<'_>,
     ) {
         self.socket = Some(socket);
         self.offline_since = None;
         self.name = name;
         self.expires_at = expires_at;
-        self.status_due = around.now.elapsed + around.settings.status_interval;
+        self.status_due = context.now.elapsed + context.settings.status_interval;
         self.questions.clear();
         // `proxy:1` was the question that it has answered.
         self.last_question = 1;
         self.asked_at_expiry = None;
     }
 
-    pub(super) fn send(&mut self, message: Bytes, around: &mut Surroundings<'_>) {
+    pub(super) fn send(&mut self, message: Bytes, context: &mut RelayContext<'_>) {
         let Some(socket) = self.socket else {
             return;
         };
-        around.woken.push(socket);
-        if self.outbox.bytes() + message.len() > around.settings.max_outbox {
-            around.counters.slow_readers += 1;
+        context.woken.push(socket);
+        if self.outbox.bytes() + message.len() > context.settings.max_outbox {
+            context.counters.slow_readers += 1;
             let close = RelayClose::TryLater("the extension does not read");
             return self.outbox.cut(close);
         }
         self.outbox.push(message);
     }
 
-    pub(super) fn close(&mut self, close: RelayClose, around: &mut Surroundings<'_>) {
+    pub(super) fn close(&mut self, close: RelayClose, context: &mut RelayContext<'_>) {
         if let Some(socket) = self.socket {
             self.outbox.close(close);
-            around.woken.push(socket);
+            context.woken.push(socket);
         }
     }
 
@@ -129,33 +129,33 @@ impl Extension {
         self.connections.remove(connection).is_some()
     }
 
-    pub(super) fn enqueue(&mut self, command: Command, around: &mut Surroundings<'_>) {
+    pub(super) fn enqueue(&mut self, command: Command, context: &mut RelayContext<'_>) {
         let fault = match self.connections.get_mut(&command.connection) {
             _ if self.socket.is_none() => RelayFault::ExtensionGone(Delivered::No),
             None => RelayFault::NotConnected,
             Some(known) => {
                 let bytes = known.queued_bytes + command.message.len();
-                if known.queue.is_empty() || bytes <= around.settings.max_queued_bytes {
+                if known.queue.is_empty() || bytes <= context.settings.max_queued_bytes {
                     known.queued_bytes = bytes;
                     self.turns.add(&command.connection);
                     known.queue.push_back(command);
-                    around.woken.extend(self.socket);
+                    context.woken.extend(self.socket);
                     return;
                 }
                 RelayFault::QueueFull
             }
         };
-        answer(command.connection, command.number, Err(fault), around);
+        answer(command.connection, command.number, Err(fault), context);
     }
 
     /// Fails everything that was sent.
     pub(super) fn fail_sent(
         &mut self,
         fault: impl Fn(Delivered) -> RelayFault,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) {
         let sent = std::mem::take(&mut self.sent);
-        self.fail(sent.into_values().collect(), fault, around);
+        self.fail(sent.into_values().collect(), fault, context);
         for known in self.connections.values_mut() {
             known.forget_sent();
         }
@@ -166,11 +166,11 @@ impl Extension {
         &mut self,
         mut sent: Vec<SentCommand>,
         fault: impl Fn(Delivered) -> RelayFault,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) {
         sent.sort_by_key(|command| command.place);
         for command in sent {
-            around.counters.lost += 1;
+            context.counters.lost += 1;
             let delivered = match command.place <= self.proven {
                 true => Delivered::Yes,
                 false => Delivered::Unknown,
@@ -179,7 +179,7 @@ impl Extension {
                 command.connection,
                 command.number,
                 Err(fault(delivered)),
-                around,
+                context,
             );
         }
     }
@@ -187,11 +187,11 @@ impl Extension {
     pub(super) fn fail_queued(
         &mut self,
         fault: impl Fn() -> RelayFault,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) {
         let connections: Vec<_> = self.connections.keys().cloned().collect();
         for connection in connections {
-            self.fail_queued_of(&connection, &fault, around);
+            self.fail_queued_of(&connection, &fault, context);
         }
     }
 
@@ -199,7 +199,7 @@ impl Extension {
         &mut self,
         connection: &RelayConnectionId,
         fault: impl Fn() -> RelayFault,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) {
         self.forget_listing(connection);
         let Some(known) = self.connections.get_mut(connection) else {
@@ -207,8 +207,8 @@ impl Extension {
         };
         known.queued_bytes = 0;
         for command in std::mem::take(&mut known.queue) {
-            around.counters.lost += 1;
-            answer(command.connection, command.number, Err(fault()), around);
+            context.counters.lost += 1;
+            answer(command.connection, command.number, Err(fault()), context);
         }
     }
 
@@ -216,45 +216,45 @@ impl Extension {
     pub(super) fn supersede(
         &mut self,
         connection: &RelayConnectionId,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) {
         let fault = |delivered| RelayFault::Superseded("client", delivered);
-        self.fail_queued_of(connection, || fault(Delivered::No), around);
+        self.fail_queued_of(connection, || fault(Delivered::No), context);
         let sent = self
             .sent
             .extract_if(|_, sent| sent.connection == *connection)
             .map(|(_, sent)| sent)
             .collect();
-        self.fail(sent, fault, around);
+        self.fail(sent, fault, context);
         if let Some(known) = self.connections.get_mut(connection) {
             known.acquiring = 0;
         }
     }
 
     /// Fails what was not answered in time.
-    pub(super) fn expire(&mut self, around: &mut Surroundings<'_>) {
-        let now = around.now.elapsed;
+    pub(super) fn expire(&mut self, context: &mut RelayContext<'_>) {
+        let now = context.now.elapsed;
         let late: Vec<SentCommand> = self
             .sent
             .extract_if(|_, sent| sent.deadline <= now)
             .map(|(_, sent)| sent)
             .collect();
         for command in &late {
-            around.counters.timeouts += 1;
+            context.counters.timeouts += 1;
             if let Some(known) = self.connections.get_mut(&command.connection)
                 && command.tab_use.acquires()
             {
                 known.acquiring = known.acquiring.saturating_sub(1);
             }
         }
-        self.fail(late, RelayFault::Timeout, around);
-        self.expire_queued(around);
-        self.expire_questions(around);
+        self.fail(late, RelayFault::Timeout, context);
+        self.expire_queued(context);
+        self.expire_questions(context);
     }
 
     /// Commands that an extension did not take in time were not delivered.
-    fn expire_queued(&mut self, around: &mut Surroundings<'_>) {
-        let now = around.now.elapsed;
+    fn expire_queued(&mut self, context: &mut RelayContext<'_>) {
+        let now = context.now.elapsed;
         let mut late = Vec::new();
         for (connection, known) in &self.connections {
             let expired = known
@@ -264,13 +264,13 @@ impl Extension {
             late.extend(expired.map(|_| connection.clone()));
         }
         for connection in late {
-            around.counters.timeouts += 1;
-            self.fail_next(&connection, RelayFault::Timeout(Delivered::No), around);
+            context.counters.timeouts += 1;
+            self.fail_next(&connection, RelayFault::Timeout(Delivered::No), context);
         }
     }
 
-    fn expire_questions(&mut self, around: &mut Surroundings<'_>) {
-        let now = around.now.elapsed;
+    fn expire_questions(&mut self, context: &mut RelayContext<'_>) {
+        let now = context.now.elapsed;
         let late: Vec<_> = self
             .questions
             .extract_if(|_, (_, deadline)| *deadline <= now)
@@ -281,7 +281,7 @@ impl Extension {
                 RelayQuestion::Token => {}
                 RelayQuestion::Tabs(connection) => {
                     let fault = || RelayFault::Timeout(Delivered::No);
-                    self.fail_next(&connection, fault(), around);
+                    self.fail_next(&connection, fault(), context);
                 }
             }
         }
@@ -292,7 +292,7 @@ impl Extension {
         &mut self,
         connection: &RelayConnectionId,
         fault: RelayFault,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) {
         self.forget_listing(connection);
         let Some(known) = self.connections.get_mut(connection) else {
@@ -300,7 +300,7 @@ impl Extension {
         };
         if let Some(command) = known.queue.pop_front() {
             known.queued_bytes = known.queued_bytes.saturating_sub(command.message.len());
-            answer(command.connection, command.number, Err(fault), around);
+            answer(command.connection, command.number, Err(fault), context);
         }
     }
 
@@ -327,24 +327,24 @@ impl Extension {
         matches!(self.questions.get(&number), Some((RelayQuestion::Token, _)))
     }
 
-    pub(super) fn ask_for_token(&mut self, around: &mut Surroundings<'_>) {
+    pub(super) fn ask_for_token(&mut self, context: &mut RelayContext<'_>) {
         self.asked_at_expiry = Some(self.expires_at);
-        let number = self.ask(RelayQuestion::Token, around);
-        self.send(opening::authenticate(number), around);
+        let number = self.ask(RelayQuestion::Token, context);
+        self.send(opening::authenticate(number), context);
     }
 
     pub(super) fn ask_for_tabs(
         &mut self,
         connection: &RelayConnectionId,
-        around: &mut Surroundings<'_>,
+        context: &mut RelayContext<'_>,
     ) -> Bytes {
-        let number = self.ask(RelayQuestion::Tabs(connection.clone()), around);
+        let number = self.ask(RelayQuestion::Tabs(connection.clone()), context);
         messages::request(&messages::relay_id(number), messages::GET_TABS, Some(b"{}"))
     }
 
-    fn ask(&mut self, question: RelayQuestion, around: &Surroundings<'_>) -> u64 {
+    fn ask(&mut self, question: RelayQuestion, context: &RelayContext<'_>) -> u64 {
         self.last_question += 1;
-        let deadline = around.now.elapsed + super::QUESTION_DEADLINE;
+        let deadline = context.now.elapsed + super::QUESTION_DEADLINE;
         self.questions
             .insert(self.last_question, (question, deadline));
         self.last_question

@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::extension::{Extension, SentCommand};
-use crate::client_side::Surroundings;
 use crate::command::Command;
+use crate::context::RelayContext;
 use crate::fault::RelayFault;
 use crate::ids::RelayConnectionId;
 use crate::messages;
@@ -51,7 +51,7 @@ impl Extension {
     }
 
     /// The relay's own messages, then commands, up to about `budget` bytes.
-    pub(super) fn take(&mut self, budget: usize, around: &mut Surroundings<'_>) -> SocketOutput {
+    pub(super) fn take(&mut self, budget: usize, context: &mut RelayContext<'_>) -> SocketOutput {
         let mut output = SocketOutput::default();
         self.outbox.take(budget, &mut output);
         if self.outbox.is_closing() {
@@ -64,7 +64,7 @@ impl Extension {
             let Some(connection) = self.turns.0.pop_front() else {
                 break;
             };
-            let turn = self.next_of(&connection, around);
+            let turn = self.next_of(&connection, context);
             waiting = match turn {
                 Turn::Waiting => waiting + 1,
                 _ => 0,
@@ -83,7 +83,7 @@ impl Extension {
     }
 
     /// What the next command of a connection comes to.
-    fn next_of(&mut self, connection: &RelayConnectionId, around: &mut Surroundings<'_>) -> Turn {
+    fn next_of(&mut self, connection: &RelayConnectionId, context: &mut RelayContext<'_>) -> Turn {
         let Some(known) = self.connections.get_mut(connection) else {
             return Turn::Empty;
         };
@@ -97,21 +97,21 @@ impl Extension {
         let references = match tabs::references(&next.message) {
             Ok(references) => references,
             Err(fault) => {
-                self.fail_next(connection, fault, around);
+                self.fail_next(connection, fault, context);
                 return Turn::Refused;
             }
         };
         let by_index = |reference: &TabReference| matches!(reference, TabReference::Index(_));
         if references.iter().any(by_index) && known.listing.is_none() {
             known.is_asking = true;
-            return Turn::Message(self.ask_for_tabs(connection, around));
+            return Turn::Message(self.ask_for_tabs(connection, context));
         }
         let listing = known.listing.take().unwrap_or_default();
         let named = match self.named_tabs(connection, tab_use, references, &listing) {
             Ok(named) => named,
             Err(fault) => {
-                around.counters.refused += 1;
-                self.fail_next(connection, fault, around);
+                context.counters.refused += 1;
+                self.fail_next(connection, fault, context);
                 return Turn::Refused;
             }
         };

@@ -8,7 +8,7 @@
 //! | `A< {…}` | A hears a message that has all of this in it |
 //! | `A<! 4409` | A is closed with this code |
 //! | `A-` | A's socket is gone |
-//! | `@ 31` | so many seconds later |
+//! | `@ 31` | 31 seconds later |
 //!
 //! At the end nobody may have heard anything more. `connection_status` and `status` are skipped unless they are expected.
 
