@@ -73,7 +73,7 @@ pub struct RelayOptions {
     pub carry: CarryOptions,
     /// Limits, times and policy, the same for every user.
     pub settings: RelaySettings,
-    /// Whose tokens are good.
+    /// Decides which tokens are valid.
     pub check: TokenCheck,
     /// The longest answer of an extension.
     pub max_answer: usize,
@@ -90,7 +90,7 @@ pub struct RelayDriver {
     users: Mutex<FxHashMap<Arc<str>, Arc<SharedUser>>>,
     next_socket: AtomicU64,
     admission: AuthenticationRate,
-    /// What users had counted who have gone.
+    /// The counters of users who have left.
     gone: Mutex<RelayCounters>,
 }
 

@@ -66,7 +66,7 @@ pub enum RelayFault {
         /// When the next one is accepted.
         retry_after_ms: u64,
     },
-    /// The commands of this connection wait for the extension, and there is no room for another.
+    /// As many commands of this connection wait for the extension as may.
     #[error("Too many commands are waiting for the extension")]
     QueueFull,
     /// The user has as many connections as allowed.

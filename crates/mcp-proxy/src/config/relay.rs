@@ -26,7 +26,7 @@ pub struct RelayTarget {
     pub settings: RelaySettings,
     /// The longest answer of an extension.
     pub max_answer: usize,
-    /// Whose tokens are good.
+    /// Checks the signatures of tokens.
     pub verifier: Arc<TokenVerifier>,
     /// Where revoked tokens are listed.
     pub revoked_file: PathBuf,

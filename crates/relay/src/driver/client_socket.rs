@@ -148,7 +148,7 @@ impl CredentialFilter {
     }
 }
 
-/// What a client says, on its way to the relay. There is no queue: the relay takes it at once.
+/// Hands a client's messages to the relay, which takes them at once, without a queue.
 struct ToRelay {
     driver: Arc<RelayDriver>,
     user: Arc<SharedUser>,

@@ -201,7 +201,7 @@ pub(super) fn renew(
     }
 }
 
-/// Says the last words to a socket and closes it.
+/// Writes what is left to say to a socket and closes it.
 async fn finish(socket: &mut RelaySocket, output: SocketOutput) {
     if let Some(close) = output.close {
         socket.handle.set_close(close.code(), close.reason());
