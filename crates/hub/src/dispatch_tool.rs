@@ -25,7 +25,8 @@ use crate::proxy_tool::CapabilityType;
 
 pub use arguments::parse_arguments;
 pub use call_answers::{
-    DispatchSpillReason, DispatchSpilledCall, DispatchedCall, render_call, render_spilled_call,
+    DispatchSpillReason, DispatchSpilledCall, DispatchedCall, call_edits, render_call,
+    render_spilled_call,
 };
 pub use catalog_answers::{
     ConnectionProblem, DispatchConnection, DispatchStatus, DispatchTool, MissingConnection,

@@ -81,7 +81,11 @@ pub fn push_compact_without_nulls(out: &mut Vec<u8>, json: &bytes::Bytes) {
 
 /// Appends `text` as a JSON string, quotes included. What is not UTF-8 becomes U+FFFD.
 pub fn push_string(out: &mut Vec<u8>, text: &[u8]) {
-    let text = String::from_utf8_lossy(text);
+    push_text(out, &String::from_utf8_lossy(text));
+}
+
+/// Appends `text` as a JSON string, quotes included.
+pub fn push_text(out: &mut Vec<u8>, text: &str) {
     out.reserve(text.len() + 2);
     out.push(b'"');
     let mut rest = text.as_bytes();

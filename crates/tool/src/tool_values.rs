@@ -9,37 +9,34 @@ use crate::json_text::{push_compact, root};
 /// What a parameter holds that takes an object.
 pub enum ObjectValue {
     /// An object, or a string that holds one, which models tend to send.
-    Object(Message),
+    Object(Bytes),
     /// An empty string.
     Nothing,
     /// Something else.
     Other,
 }
 
-/// The object that `given` stands for.
+/// The object that `given`, a value of a message, stands for.
 pub fn object_value(given: &Bytes) -> ObjectValue {
     let text = match string_content(given) {
         Some(content) if content.trim_ascii().is_empty() => return ObjectValue::Nothing,
-        Some(content) => content.into_owned().into(),
-        None => given.clone(),
+        Some(content) => content.into_owned(),
+        None if given.first() == Some(&b'{') => return ObjectValue::Object(given.clone()),
+        None => return ObjectValue::Other,
     };
     match json::parse(text) {
-        Some(object) if is_object(&object, root(&object)) => ObjectValue::Object(object),
+        Some(object) if is_object(&object, root(&object)) => ObjectValue::Object(object.into_raw()),
         _ => ObjectValue::Other,
     }
 }
 
 /// A stdio server gets one message a line, and a client may have spread its own over several.
-pub fn on_one_line(object: Message) -> Bytes {
-    if !object
-        .raw()
-        .iter()
-        .any(|byte| matches!(byte, b'\r' | b'\n'))
-    {
-        return object.into_raw();
+pub fn on_one_line(object: Bytes) -> Bytes {
+    if memchr::memchr2(b'\r', b'\n', &object).is_none() {
+        return object;
     }
     let mut compact = Vec::new();
-    push_compact(&mut compact, object.raw());
+    push_compact(&mut compact, &object);
     compact.into()
 }
 
@@ -66,11 +63,15 @@ pub fn finished(result: &Bytes, name: &str) -> Option<(Message, Span)> {
     if !is_object(&value, root) {
         return None;
     }
-    if let Some(kind) = value.member(root, "resultType") {
-        value.text_at(kind).filter(|kind| kind == "complete")?;
-    }
-    let array = value.member(root, name)?;
-    (value.slice(array).first() == Some(&b'[')).then_some((value, array))
+    let [kind, array] = value.members(root, ["resultType", name]);
+    let array = array.filter(|array| is_finished(&value, kind, *array))?;
+    Some((value, array))
+}
+
+/// Whether a result with this `resultType` and this array is finished.
+pub fn is_finished(value: &Message, kind: Option<Span>, array: Span) -> bool {
+    let is_complete = |kind| value.text_at(kind).is_some_and(|kind| kind == "complete");
+    kind.is_none_or(is_complete) && value.slice(array).first() == Some(&b'[')
 }
 
 /// Whether the value at `span` is an object.

@@ -305,6 +305,24 @@ impl MessageHead {
 }
 
 impl MessageHead {
+    /// Whether it says of the bytes what `read` found in them. The depth may be a bound.
+    fn agrees_with(&self, read: &MessageHead) -> bool {
+        let members = |head: &MessageHead| {
+            let HeadMembers {
+                id,
+                method,
+                params,
+                result,
+                error,
+            } = head.members;
+            [id, method, params, result, error]
+        };
+        self.kind == read.kind
+            && self.newline == read.newline
+            && self.depth >= read.depth
+            && members(self) == members(read)
+    }
+
     /// The same head for bytes in which every place has moved.
     fn moved(&self, to: impl Fn(usize) -> usize) -> MessageHead {
         let members = self

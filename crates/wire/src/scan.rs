@@ -9,7 +9,7 @@ mod validated;
 
 use crate::Span;
 
-pub(crate) use validated::{find_in_validated, members_of_validated};
+pub(crate) use validated::{find_in_validated, members_of_validated, nesting};
 
 /// Deeper nesting ends the scan, so that the stack of container kinds has a fixed size.
 pub(crate) const MAX_DEPTH: usize = 1000;

@@ -5,27 +5,26 @@
 
 mod given;
 
-use bytes::Bytes;
 use mcp_proxy_spill::{ReadLimit, ReadRequest};
+use mcp_proxy_wire::{Message, Span};
 
-use self::given::GivenParameters;
+use self::given::{GivenParameters, is_nothing};
 use super::suggestion::suggest_parameter;
 use super::{
     AnnotationUse, DEFAULT_LINES, DispatchAction, DispatchArguments, DispatchCall, DispatchFormat,
     DispatchListQuery, DispatchOperation, DispatchParameter, DispatchSearchQuery, DispatchSpill,
     DispatchToolError, DispatchToolOptions, MAX_SEARCH_LIMIT, ReadResultOperation, Refresh,
 };
-use crate::json;
-use crate::json_text::root;
 use crate::proxy_tool::CapabilityType;
 use crate::tool_values::on_one_line;
 
-/// What the `arguments` of a call ask for. `refresh` may be given with any action.
+/// What the `arguments` at a place in `message` ask for. `refresh` may be given with any action.
 pub fn parse_arguments(
-    arguments: Option<&Bytes>,
+    message: &Message,
+    arguments: Option<Span>,
     options: &DispatchToolOptions,
 ) -> Result<(DispatchOperation, Refresh), DispatchToolError> {
-    let mut given = GivenParameters::read(arguments)?;
+    let mut given = GivenParameters::read(message, arguments)?;
     let operation = match given.take_action(options)? {
         DispatchAction::Status => {
             given.refuse_others()?;
@@ -133,7 +132,7 @@ fn call(given: &GivenParameters) -> Result<DispatchCall, DispatchToolError> {
         .map_err(|_| DispatchToolError::CallArgumentsNotAnObject)?;
     let file = given.text(DispatchParameter::ArgumentsFile)?;
     let arguments = match (arguments, file) {
-        (Some(object), Some(file)) if json::members(&object, root(&object)).is_empty() => {
+        (Some(object), Some(file)) if is_nothing(object.trim_ascii()) => {
             DispatchArguments::File(file)
         }
         (Some(_), Some(_)) => return Err(DispatchToolError::ArgumentsTwice),

@@ -12,7 +12,7 @@ use super::object::{JsonObject, estimated_tokens, push_text_item};
 use super::{DispatchAction, DispatchArguments};
 use crate::json::{self, Edits};
 use crate::json_text::{push_compact, root};
-use crate::tool_values::finished;
+use crate::tool_values::{finished, is_finished, is_object};
 use crate::wording::shorten;
 
 /// Arguments of more bytes are not repeated in the answer.
@@ -62,25 +62,38 @@ pub enum DispatchSpillReason {
     },
 }
 
-/// The answer to a call with this `result`.
-pub fn render_call(result: &Bytes, call: &DispatchedCall<'_>) -> Bytes {
-    let Some((value, content)) = finished(result, "content") else {
-        return result.clone();
-    };
+/// What a call's answer says next to the `result` in a server's answer. Nothing if that is not a finished result.
+pub fn call_edits(answer: &Message, result: Span, call: &DispatchedCall<'_>) -> Option<Edits> {
+    if !is_object(answer, result) {
+        return None;
+    }
+    let names = ["resultType", "content", "structuredContent"];
+    let [kind, content, own] = answer.members(result, names);
+    let content = content.filter(|content| is_finished(answer, kind, *content))?;
     let mut facts = call.facts();
-    let size = value.slice(content).len();
+    let size = content.len();
     facts.number("estimatedTokens", estimated_tokens(size as u64));
     if let Some(reason) = call.not_stored {
         facts.text("resultNotStored", reason);
     }
-    if let Some(own) = own_structured_content(&value)
-        && !has_text_of(&value, content, own)
+    if let Some(own) = own
+        && answer.slice(own) != b"null"
+        && !has_text_of(answer, content, own)
     {
-        facts.raw("structuredContent", value.slice(own));
+        facts.raw("structuredContent", answer.slice(own));
     }
     let mut edits = Edits::default();
-    set_structured_content(&mut edits, &value, facts);
-    edits.apply(&value)
+    set_structured_content(&mut edits, result, own, facts);
+    Some(edits)
+}
+
+/// The result of a call that a server answered with this `result`.
+pub fn render_call(result: &Bytes, call: &DispatchedCall<'_>) -> Bytes {
+    let edits = json::parse(result.clone()).and_then(|value| {
+        let edits = call_edits(&value, root(&value), call)?;
+        Some(edits.apply(&value))
+    });
+    edits.unwrap_or_else(|| result.clone())
 }
 
 /// The answer to a call with this `result`, which was stored.
@@ -101,41 +114,46 @@ pub fn render_spilled_call(
     facts.number("byteSize", spilled.result.byte_size);
     let mut edits = Edits::default();
     edits.replace(content, spilled.content(PARTS_HINT));
-    set_structured_content(&mut edits, &value, facts);
+    let root = root(&value);
+    let own = value.member(root, "structuredContent");
+    set_structured_content(&mut edits, root, own, facts);
     edits.apply(&value)
 }
 
-fn own_structured_content(value: &Message) -> Option<Span> {
-    let own = value.member(root(value), "structuredContent")?;
-    (value.slice(own) != b"null").then_some(own)
-}
-
-fn set_structured_content(edits: &mut Edits, value: &Message, facts: JsonObject) {
-    let root = root(value);
+/// Puts the facts where the `structuredContent` of the object at `result` is, or at the end of it.
+fn set_structured_content(edits: &mut Edits, result: Span, own: Option<Span>, facts: JsonObject) {
     let facts = facts.finish();
-    if let Some(own) = value.member(root, "structuredContent") {
+    if let Some(own) = own {
         return edits.replace(own, facts);
     }
     // There is a member before it: a result without content does not come here.
     let mut member = br#","structuredContent":"#.to_vec();
     member.extend_from_slice(&facts);
-    edits.replace(Span::new(root.end - 1, root.end - 1), member);
+    edits.insert(result.end - 1, member);
 }
 
 /// Whether one of the items is a text with the same JSON as `own`.
 fn has_text_of(value: &Message, content: Span, own: Span) -> bool {
+    let own = value.slice(own);
     let mut compact = Vec::new();
-    push_compact(&mut compact, value.slice(own));
     json::elements(value, content).into_iter().any(|item| {
-        value
-            .member(item, "text")
-            .and_then(|text| string_content(value.slice(text)))
-            .is_some_and(|text| is_same_json(&text, &compact))
+        let text = value.member(item, "text");
+        let Some(text) = text.and_then(|text| string_content(value.slice(text))) else {
+            return false;
+        };
+        // Most servers write both alike.
+        if *text == *own {
+            return true;
+        }
+        if compact.is_empty() {
+            push_compact(&mut compact, own);
+        }
+        is_same_json(&text, &compact)
     })
 }
 
-/// Whether `text` is the JSON that is `compact` without white space. Most servers write both alike, which is found out
-/// without making values of them.
+/// Whether `text` is the JSON that is `compact` without white space. Two that differ only in white space are found out without
+/// making values of them.
 fn is_same_json(text: &[u8], compact: &[u8]) -> bool {
     let text = text.trim_ascii();
     // The longest way to write a letter is `\u0061`, so a text that is shorter than this says less. Without the check, all
@@ -160,7 +178,7 @@ impl DispatchedCall<'_> {
         let mut connection = JsonObject::new();
         connection.text("alias", self.alias);
         connection.text("name", self.connection);
-        let mut facts = JsonObject::new();
+        let mut facts = JsonObject::with_capacity(512);
         facts.text("action", DispatchAction::Call.as_str());
         facts.object("connection", connection);
         facts.text("tool", self.tool);

@@ -2,19 +2,25 @@
 
 use bytes::Bytes;
 
-use crate::json_text::{push_compact, push_string};
+use crate::json_text::{push_compact, push_string, push_text};
 
 /// An object in the making. Names are ours and need no escapes.
 pub(super) struct JsonObject(Vec<u8>);
 
 impl JsonObject {
     pub(super) fn new() -> JsonObject {
-        JsonObject(vec![b'{'])
+        JsonObject::with_capacity(32)
+    }
+
+    pub(super) fn with_capacity(bytes: usize) -> JsonObject {
+        let mut text = Vec::with_capacity(bytes);
+        text.push(b'{');
+        JsonObject(text)
     }
 
     pub(super) fn text(&mut self, name: &str, text: &str) {
         self.name(name);
-        push_string(&mut self.0, text.as_bytes());
+        push_text(&mut self.0, text);
     }
 
     pub(super) fn number(&mut self, name: &str, number: u64) {
@@ -54,7 +60,7 @@ impl JsonObject {
             name,
             texts.map(|text| {
                 let mut string = Vec::new();
-                push_string(&mut string, text.as_bytes());
+                push_text(&mut string, text);
                 string
             }),
         );
@@ -73,8 +79,9 @@ impl JsonObject {
         if self.0.len() > 1 {
             self.0.push(b',');
         }
-        push_string(&mut self.0, name.as_bytes());
-        self.0.push(b':');
+        self.0.push(b'"');
+        self.0.extend_from_slice(name.as_bytes());
+        self.0.extend_from_slice(b"\":");
     }
 }
 

@@ -8,14 +8,24 @@ mod properties;
 mod results;
 
 use bytes::Bytes;
+use mcp_proxy_wire::Message;
 use serde_json::Value;
 
 use super::*;
+use crate::json_text::root;
 
 fn parse(arguments: &str) -> Result<DispatchOperation, DispatchToolError> {
     let arguments = Bytes::copy_from_slice(arguments.as_bytes());
-    let parsed = parse_arguments(Some(&arguments), &DispatchToolOptions::default());
+    let parsed = parse_with(&arguments, &DispatchToolOptions::default());
     parsed.map(|(operation, _)| operation)
+}
+
+fn parse_with(
+    arguments: &Bytes,
+    options: &DispatchToolOptions,
+) -> Result<(DispatchOperation, Refresh), DispatchToolError> {
+    let message = Message::parse(arguments.clone());
+    parse_arguments(&message, Some(root(&message)), options)
 }
 
 fn value(json: &[u8]) -> Value {

@@ -102,7 +102,8 @@ impl Hub {
     pub(super) fn send_result(&mut self, client: ClientId, id: &Id, result: &Bytes) {
         let era = self.clients.get(&client).map(|client| client.era());
         let era = era.unwrap_or(Era::Legacy);
-        let answer = completed(era, id, result, &self.settings.server_info);
+        let answer = result_message(id, result);
+        let answer = completed(era, answer, &self.settings.server_info);
         self.send_to_client(client, answer);
     }
 
@@ -181,9 +182,8 @@ impl Hub {
     }
 }
 
-/// An answer with a result of the hub's own, an object that is not empty.
-pub(super) fn completed(era: Era, id: &Id, result: &[u8], server_info: &[u8]) -> Message {
-    let answer = result_message(id, result);
+/// An answer with a result of the hub's own, an object that is not empty, as the client's era wants it.
+pub(super) fn completed(era: Era, answer: Message, server_info: &[u8]) -> Message {
     if era == Era::Legacy {
         return answer;
     }

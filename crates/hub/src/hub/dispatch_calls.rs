@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use mcp_proxy_core::answer_under;
 use mcp_proxy_spill::SpillError;
-use mcp_proxy_wire::{ErrorCode, Field, Message, Span};
+use mcp_proxy_wire::{ErrorCode, Field, Id, Message, Span};
 
 use super::Hub;
+use super::answers::result_message;
 use super::calls::{AnswerForm, NewCall, error_text};
 use super::dispatch_answers::{self, ListedConnection};
-use super::proxy_calls::server_request;
+use super::proxy_calls::{server_request, tool_request};
 use super::requests::{self, CallTarget, ClientRequest};
 use super::spilling::SpillOutcome;
 use super::work::{OwnedFiles, WorkTask};
@@ -64,9 +66,8 @@ impl Hub {
             return;
         };
         let arguments = message.span(Field::Param("arguments"));
-        let arguments = arguments.map(|span| message.raw().slice(span.range()));
-        let parsed =
-            dispatch_tool::parse_arguments(arguments.as_ref(), &self.settings.dispatch_tool);
+        let options = &self.settings.dispatch_tool;
+        let parsed = dispatch_tool::parse_arguments(message, arguments, options);
         let done = match parsed {
             Ok((operation, Refresh::Yes)) => {
                 self.refresh_first(request, operation);
@@ -314,11 +315,12 @@ impl DispatchForm {
         }
     }
 
-    /// A server's answer as a result of the tool.
-    pub(super) fn result(&self, answer: &Message, spill: &SpillOutcome) -> Bytes {
+    /// A server's answer as an answer of the tool.
+    pub(super) fn answer(&self, answer: Message, id: &Id, spill: &SpillOutcome) -> Message {
         let Some(span) = answer.result() else {
-            let error = self.error(answer);
-            return dispatch_tool::render_error(&error, Some(DispatchAction::Call));
+            let error = self.error(&answer);
+            let result = dispatch_tool::render_error(&error, Some(DispatchAction::Call));
+            return result_message(id, &result);
         };
         let call = DispatchedCall {
             alias: &self.connection.0,
@@ -327,16 +329,19 @@ impl DispatchForm {
             arguments: &self.arguments,
             not_stored: spill.failure(),
         };
-        match spill.spilled() {
-            Some(spilled) => {
-                let result = without_content(answer, span);
-                dispatch_tool::render_spilled_call(&result, &call, spilled)
-            }
-            None => {
-                let result = answer.raw().slice(span.range());
-                dispatch_tool::render_call(&result, &call)
-            }
+        if let Some(spilled) = spill.spilled() {
+            let result = without_content(&answer, span);
+            let result = dispatch_tool::render_spilled_call(&result, &call, spilled);
+            return result_message(id, &result);
         }
+        let edits = dispatch_tool::call_edits(&answer, span, &call);
+        let (Some(mut edits), Some(own_id)) = (edits, answer.span(Field::Id)) else {
+            return answer_under(answer, id);
+        };
+        edits.replace(own_id, id.token());
+        let edits = edits.into_sorted();
+        let edits: Vec<(Span, &[u8])> = edits.iter().map(|(span, new)| (*span, &**new)).collect();
+        answer.splice_inside(&edits).unwrap_or(answer)
     }
 }
 
@@ -379,34 +384,31 @@ fn routed(
     call: &DispatchCall,
     arguments: Option<&[u8]>,
 ) -> Result<(CallTarget, Message), DispatchToolError> {
-    let meta = message.span(Field::Param("_meta"));
-    let meta = merged_meta(meta.map(|span| message.slice(span)), call.meta.as_deref());
-    let native = server_request(
-        message,
-        ItemKind::Tool,
-        &call.tool,
-        arguments,
-        meta.as_deref(),
-    );
+    let native = match &call.meta {
+        None => tool_request(message, &call.tool, arguments),
+        Some(added) => {
+            let meta = message.span(Field::Param("_meta"));
+            let meta = merged_meta(meta.map(|span| message.slice(span)), added);
+            server_request(message, ItemKind::Tool, &call.tool, arguments, Some(&meta))
+        }
+    };
     let connection = call.connection.as_deref();
     requests::route(view, ItemKind::Tool, connection, &call.tool, &native)
         .map_err(|error| refusal(view, &error, connection, &call.tool))
 }
 
 /// The `_meta` of the client's request with what the call adds to it. What the request itself says wins: it tells who asks.
-fn merged_meta<'a>(request: Option<&'a [u8]>, added: Option<&'a [u8]>) -> Option<Cow<'a, [u8]>> {
-    let (request, added) = match (request, added) {
-        (Some(only), None) | (None, Some(only)) => return Some(Cow::Borrowed(only)),
-        (None, None) => return None,
-        (Some(request), Some(added)) => (request, added),
+fn merged_meta<'a>(request: Option<&'a [u8]>, added: &'a [u8]) -> Cow<'a, [u8]> {
+    let Some(request) = request else {
+        return Cow::Borrowed(added);
     };
     let read = |text: &[u8]| serde_json::from_slice::<serde_json::Map<_, _>>(text).ok();
     let (Some(mut merged), Some(request_members)) = (read(added), read(request)) else {
-        return Some(Cow::Borrowed(request));
+        return Cow::Borrowed(request);
     };
     merged.extend(request_members);
     let merged = serde_json::Value::Object(merged);
-    Some(Cow::Owned(merged.to_string().into_bytes()))
+    Cow::Owned(merged.to_string().into_bytes())
 }
 
 /// The error for a name that means nothing, or more than one thing.

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use mcp_proxy_spill::is_handle;
-use mcp_proxy_wire::{ErrorCode, Field, Message, json_string};
+use mcp_proxy_wire::{ErrorCode, Field, Message, Span, json_string};
 
 use super::Hub;
 use super::batches::{Batch, BatchId, BatchProgress, BatchPurpose};
@@ -11,6 +11,7 @@ use super::clients::OpenRequest;
 use super::requests::{ClientRequest, method_of};
 use super::work::WorkTask;
 use crate::catalog::ItemKind;
+use crate::json;
 use crate::proxy_tool::{self, CapabilityType, ProxyOperation, ProxyToolError};
 use crate::resolve::LookupError;
 
@@ -129,9 +130,14 @@ impl Hub {
                 &ProxyToolError::UnfilledTemplate { path },
             ));
         }
-        let meta = message.span(Field::Param("_meta"));
-        let meta = meta.map(|span| message.slice(span));
-        let native = server_request(message, item, &path, arguments.as_deref(), meta);
+        let native = match item {
+            ItemKind::Tool => tool_request(message, &path, arguments.as_deref()),
+            _ => {
+                let meta = message.span(Field::Param("_meta"));
+                let meta = meta.map(|span| message.slice(span));
+                server_request(message, item, &path, arguments.as_deref(), meta)
+            }
+        };
         let (target, sent) = match self.route(client, item, &path, &native) {
             Ok(routed) => routed,
             Err(error) => {
@@ -193,6 +199,45 @@ fn arguments_of(message: &Message) -> Option<Bytes> {
     (&*given != b"null").then_some(given)
 }
 
+/// A call of one of the hub's own tools as a call of the tool `name`: everything else in it is for that tool too, such as
+/// `_meta`, the wish for a task, and what answers its server's `input_required`.
+pub(super) fn tool_request(message: &Message, name: &str, arguments: Option<&[u8]>) -> Message {
+    let rebuilt = || {
+        let meta = message.span(Field::Param("_meta"));
+        let meta = meta.map(|span| message.slice(span));
+        server_request(message, ItemKind::Tool, name, arguments, meta)
+    };
+    let Some([own_name, own_arguments]) = called_tool(message) else {
+        return rebuilt();
+    };
+    let name = json_string(name);
+    let mut edits = [
+        (own_name, name.as_bytes()),
+        (own_arguments, arguments.unwrap_or(b"{}")),
+    ];
+    edits.sort_unstable_by_key(|(span, _)| span.start);
+    message.splice_inside(&edits).unwrap_or_else(|_| rebuilt())
+}
+
+/// Where the name and the arguments of a call stand. Nothing if they do not stand there once each, so that a server could read
+/// another name than the hub.
+fn called_tool(message: &Message) -> Option<[Span; 2]> {
+    let mut found = [None; 2];
+    for (key, value) in json::members(message, message.params()?) {
+        let place = match message.slice(key) {
+            br#""name""# => 0,
+            br#""arguments""# => 1,
+            key if key.contains(&b'\\') => return None,
+            _ => continue,
+        };
+        if found[place].replace(value).is_some() {
+            return None;
+        }
+    }
+    let [name, arguments] = found;
+    Some([name?, arguments?])
+}
+
 /// A native request for what a call of one of the hub's own tools names, with the id and the `_meta` of that call.
 pub(super) fn server_request(
     message: &Message,
@@ -248,5 +293,44 @@ pub(super) fn proxy_tool_result(answer: &Message, kind: CapabilityType, path: &s
         CapabilityType::Tool => proxy_tool::render_tool_result(&result, path),
         CapabilityType::Resource => proxy_tool::render_resource_result(&result, path),
         CapabilityType::Prompt => proxy_tool::render_prompt_result(&result, path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_of_an_own_tool_becomes_one_of_the_tool_that_it_names() {
+        let sent = |text: &str, arguments| {
+            let sent = tool_request(&Message::parse(text.to_owned()), "add", arguments);
+            String::from_utf8(sent.into_raw().to_vec()).unwrap()
+        };
+        let call = r#"{"id":"a","method":"tools/call","params":{"task":{},"arguments":{"tool":"add"},"name":"own","_meta":{"x":1}}}"#;
+        assert_eq!(
+            sent(call, Some(br#"{"a":1}"#)),
+            r#"{"id":"a","method":"tools/call","params":{"task":{},"arguments":{"a":1},"name":"add","_meta":{"x":1}}}"#
+        );
+        assert_eq!(
+            sent(call, None),
+            r#"{"id":"a","method":"tools/call","params":{"task":{},"arguments":{},"name":"add","_meta":{"x":1}}}"#
+        );
+    }
+
+    #[test]
+    fn no_other_name_reaches_the_server() {
+        for name in [
+            r#""name":"secret","name":"own""#,
+            r#""\u006eame":"secret","name":"own""#,
+        ] {
+            let call = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{name},"arguments":{{}}}}}}"#
+            );
+            let sent = tool_request(&Message::parse(call), "add", None);
+            assert_eq!(
+                sent.raw(),
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{}}}"#
+            );
+        }
     }
 }

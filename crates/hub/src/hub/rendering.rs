@@ -10,7 +10,7 @@ use mcp_proxy_core::answer_under;
 use mcp_proxy_wire::{Era, Kind, Message, Span, json_string};
 
 use super::CallOutcome;
-use super::answers::completed;
+use super::answers::{completed, result_message};
 use super::calls::{AnswerForm, Call};
 use super::eras;
 use super::proxy_calls::proxy_tool_result;
@@ -101,7 +101,8 @@ impl AnswerRendering {
             Some(result) => proxy_tool::render_items(&result, kind, path),
             None => proxy_tool_result(&answer, kind, path),
         };
-        let own = |result: &Bytes| completed(client_era, &call.id, result, &server_info);
+        let complete = |answer| completed(client_era, answer, &server_info);
+        let own = |result: &Bytes| complete(result_message(&call.id, result));
         let content = match &call.form {
             AnswerForm::Native => RenderedContent::Answer(match shortened() {
                 Some(result) => own(&result),
@@ -115,7 +116,7 @@ impl AnswerRendering {
             }
             AnswerForm::Part { kind, path, .. } => RenderedContent::Part(proxied(*kind, path)),
             AnswerForm::Dispatch(form) => {
-                RenderedContent::Answer(own(&form.result(&answer, &spill)))
+                RenderedContent::Answer(complete(form.answer(answer, &call.id, &spill)))
             }
         };
         RenderedAnswer {

@@ -9,7 +9,7 @@ use mcp_proxy_wire::{Era, ErrorCode, Id, Message, error_response};
 
 use super::Hub;
 use super::HubAction;
-use super::answers::completed;
+use super::answers::{completed, result_message};
 use super::clients::OpenRequest;
 use super::dispatch_answers::{self, ListedConnection};
 use super::dispatch_calls::{FileCall, RoutedFileCall};
@@ -126,12 +126,8 @@ impl HubWork {
     pub fn run(self, now: Instant) -> FinishedWork {
         // A large answer is read once more to find its members, and not while others wait for the hub.
         let answer = |result: &Bytes| {
-            WorkOutcome::Answer(completed(
-                self.era,
-                &self.request,
-                result,
-                &self.server_info,
-            ))
+            let answer = result_message(&self.request, result);
+            WorkOutcome::Answer(completed(self.era, answer, &self.server_info))
         };
         let outcome = match self.task {
             WorkTask::Status { view, connections } => {

@@ -1,13 +1,14 @@
 //! What a model reads to find a tool that is not listed.
 
 use bytes::Bytes;
-use mcp_proxy_wire::json_string;
+use mcp_proxy_wire::{Message, json_string};
 
 use super::{MeasuredCatalog, TextSize};
 use crate::catalog::{CatalogEntry, CatalogView, ItemKind};
 use crate::config::ExposeMode;
 use crate::dispatch_tool::{self, DispatchOperation};
 use crate::hub::dispatch_answers::{self, ListedConnection};
+use crate::json_text::root;
 use crate::proxy_tool::{self, ProxyOperation};
 
 /// Words of a tool's description that make a search.
@@ -118,8 +119,9 @@ impl MeasuredCatalog {
 
     /// The answer to a call of the `proxy-dispatch` tool with these arguments.
     fn dispatch(&self, view: &CatalogView, arguments: &str) -> Vec<Bytes> {
-        let arguments = Bytes::copy_from_slice(arguments.as_bytes());
-        let parsed = dispatch_tool::parse_arguments(Some(&arguments), &self.dispatch_tool);
+        let arguments = Message::parse(arguments.to_owned());
+        let place = Some(root(&arguments));
+        let parsed = dispatch_tool::parse_arguments(&arguments, place, &self.dispatch_tool);
         let answer = match parsed.map(|(operation, _)| operation) {
             Ok(DispatchOperation::List(query)) => {
                 let servers = view.servers();

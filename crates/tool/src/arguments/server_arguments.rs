@@ -27,7 +27,7 @@ pub(super) fn server_arguments(
     Ok(match kind {
         CapabilityType::Tool => Some(on_one_line(args)),
         CapabilityType::Resource => None,
-        CapabilityType::Prompt => Some(prompt_arguments(&args)),
+        CapabilityType::Prompt => Some(prompt_arguments(&Message::parse(args))),
     })
 }
 

@@ -4,8 +4,8 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::Message;
-use crate::Span;
+use super::{EMBED_DEPTH, Message, MessageHead};
+use crate::{Span, scan};
 
 /// Whether this is, by its ends, a number or a string: what [`Message::id`] and our own counters give.
 pub(super) fn is_scalar(token: &[u8]) -> bool {
@@ -58,11 +58,33 @@ impl Message {
         if !self.is_json() || !edits.iter().all(|(_, new)| is_scalar(new)) {
             return Ok(Message::parse(raw));
         }
-        let head = self.head.moved(|at| {
+        Ok(Message::with_head(raw, self.moved_head(edits)))
+    }
+
+    /// Like [`Message::splice`], where the caller knows that the result is sound JSON with the same outermost members: spans are
+    /// values inside `params`, `result` or `error`, or the id. The head is moved along, and only what is new is looked at.
+    pub fn splice_inside(&self, edits: &[(Span, &[u8])]) -> Result<Message, SpliceError> {
+        let raw = self.splice_raw(edits)?;
+        let added = edits.iter().map(|(_, new)| scan::nesting(new)).max();
+        let depth = self.head.depth.saturating_add(added.unwrap_or(0));
+        if !self.is_json() || usize::from(depth) > EMBED_DEPTH {
+            return Ok(Message::parse(raw));
+        }
+        let breaks_line = |new: &[u8]| memchr::memchr2(b'\n', b'\r', new).is_some();
+        let head = MessageHead {
+            depth,
+            newline: self.head.newline || edits.iter().any(|(_, new)| breaks_line(new)),
+            ..self.moved_head(edits)
+        };
+        debug_assert!(head.agrees_with(&MessageHead::read(&raw)));
+        Ok(Message::with_head(raw, head))
+    }
+
+    fn moved_head(&self, edits: &[(Span, &[u8])]) -> MessageHead {
+        self.head.moved(|at| {
             let before = edits.iter().filter(|(span, _)| span.end <= at);
             before.fold(at, |moved, (span, new)| moved + new.len() - span.len())
-        });
-        Ok(Message::with_head(raw, head))
+        })
     }
 
     /// Like [`Message::splice`], for one who needs only the bytes.

@@ -45,6 +45,27 @@ pub(crate) fn members_of_validated<'a>(
     }
 }
 
+/// How deep the containers in sound JSON, or in a part of an object's members, are nested.
+pub(crate) fn nesting(text: &[u8]) -> u16 {
+    let (mut open, mut deepest, mut at) = (0_u16, 0_u16, 0);
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => {
+                at = string_end(text, at).0;
+                continue;
+            }
+            b'{' | b'[' => {
+                open = open.saturating_add(1);
+                deepest = deepest.max(open);
+            }
+            b'}' | b']' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    deepest
+}
+
 fn blank_end(text: &[u8], at: usize) -> usize {
     match text.get(at) {
         Some(byte) if *byte > b' ' => at,

@@ -227,3 +227,34 @@ fn a_head_that_is_moved_is_the_head_that_would_be_read() {
         }
     }
 }
+
+#[test]
+fn values_inside_are_exchanged_and_the_head_is_still_right() {
+    let texts = [
+        r#"{ "id":1, "method" : "tools/call","params":{"name":"a","arguments":{"b":[1]},"_meta":{}} }"#,
+        r#"{"params":{"arguments":"{}","name":"a"},"method":"m","id":"long id"}"#,
+    ];
+    let deep = format!("{}1{}", "[".repeat(119), "]".repeat(119));
+    let news = ["{}", "[\n1]", r#"{"a":{"b":"}]"}}"#, &deep];
+    for (text, new) in texts
+        .into_iter()
+        .flat_map(|text| news.map(|new| (text, new)))
+    {
+        let call = message(text);
+        let [name, arguments] = ["name", "arguments"].map(|name| call.span(Field::Param(name)));
+        let mut edits = [
+            (call.span(Field::Id).unwrap(), b"\"x\"".as_slice()),
+            (name.unwrap(), b"\"other\""),
+            (arguments.unwrap(), new.as_bytes()),
+        ];
+        edits.sort_by_key(|(span, _)| span.start);
+        let moved = call.splice_inside(&edits).unwrap();
+        let read = call.splice(&edits).unwrap();
+        assert_eq!(moved.raw(), read.raw());
+        assert_eq!(moved.kind(), read.kind());
+        assert_eq!(moved.id(), read.id());
+        assert_eq!(moved.params(), read.params());
+        assert_eq!(moved.has_line_break(), read.has_line_break());
+        assert_eq!(moved.fits_in_json_line(), read.fits_in_json_line());
+    }
+}

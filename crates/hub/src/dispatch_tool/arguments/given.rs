@@ -25,31 +25,35 @@ pub(super) struct GivenParameters {
 }
 
 impl GivenParameters {
-    pub(super) fn read(arguments: Option<&Bytes>) -> Result<GivenParameters, DispatchToolError> {
-        let arguments = arguments.cloned().unwrap_or(Bytes::from_static(b"{}"));
-        let value = json::parse(arguments)
-            .filter(|value| is_object(value, root(value)))
-            .ok_or(DispatchToolError::ArgumentsNotAnObject)?;
+    pub(super) fn read(
+        message: &Message,
+        arguments: Option<Span>,
+    ) -> Result<GivenParameters, DispatchToolError> {
         let mut given = GivenParameters {
             action: None,
             known: Vec::new(),
             unknown: Vec::new(),
         };
-        given.add(&value, root(&value));
+        if let Some(arguments) = arguments {
+            if !message.is_json() || !is_object(message, arguments) {
+                return Err(DispatchToolError::ArgumentsNotAnObject);
+            }
+            given.add(message, arguments);
+        }
         Ok(given)
     }
 
     /// Adds the members of an object. Of two with the same name the later one counts.
     fn add(&mut self, value: &Message, object: Span) {
         for (key, member) in json::members(value, object) {
-            let name = json::key_text(value, key).into_owned();
+            let name = json::key_text(value, key);
             let token = value.raw().slice(member.range());
             match DispatchParameter::named(&name) {
                 Some(parameter) => {
                     self.known.retain(|(known, _)| *known != parameter);
                     self.known.push((parameter, token));
                 }
-                None => self.unknown.push((name, token)),
+                None => self.unknown.push((name.into_owned(), token)),
             }
         }
     }
@@ -89,6 +93,7 @@ impl GivenParameters {
     /// names. What stands outside counts more.
     pub(super) fn flatten_nested(&mut self) -> Result<(), DispatchToolError> {
         if let Some(nested) = self.object(DispatchParameter::Arguments)? {
+            let nested = Message::parse(nested);
             let outer = std::mem::take(&mut self.known);
             self.add(&nested, root(&nested));
             for (parameter, token) in outer {
@@ -253,7 +258,7 @@ impl GivenParameters {
     pub(super) fn object(
         &self,
         parameter: DispatchParameter,
-    ) -> Result<Option<Message>, DispatchToolError> {
+    ) -> Result<Option<Bytes>, DispatchToolError> {
         match self.get(parameter).map(object_value) {
             None | Some(ObjectValue::Nothing) => Ok(None),
             Some(ObjectValue::Object(object)) => Ok(Some(object)),
@@ -296,7 +301,7 @@ fn is_ignored(parameter: DispatchParameter, token: &[u8], action: DispatchAction
 }
 
 /// Whether nothing is meant by the value.
-fn is_nothing(token: &[u8]) -> bool {
+pub(super) fn is_nothing(token: &[u8]) -> bool {
     match token {
         b"null" => true,
         [b'"' | b'{', inner @ .., _] => inner.trim_ascii().is_empty(),

@@ -80,7 +80,7 @@ fn refresh_stands_beside_any_action() {
             ("null", Refresh::No),
         ] {
             let arguments = Bytes::from(format!(r#"{{{rest},"refresh":{value}}}"#));
-            let parsed = parse_arguments(Some(&arguments), &DispatchToolOptions::default());
+            let parsed = parse_with(&arguments, &DispatchToolOptions::default());
             assert_eq!(parsed.unwrap().1, expected, "{arguments:?}");
         }
     }
@@ -115,8 +115,7 @@ fn the_default_limit_is_an_option_within_its_range() {
             ..DispatchToolOptions::default()
         };
         let arguments = Bytes::from_static(br#"{"action":"search","query":"x"}"#);
-        let Ok((DispatchOperation::Search(query), _)) = parse_arguments(Some(&arguments), &options)
-        else {
+        let Ok((DispatchOperation::Search(query), _)) = parse_with(&arguments, &options) else {
             panic!("not a search");
         };
         assert_eq!(query.limit, expected);
@@ -420,6 +419,7 @@ fn every_mistake_has_its_text() {
 
 #[test]
 fn no_arguments_are_an_empty_object() {
-    let error = parse_arguments(None, &DispatchToolOptions::default()).unwrap_err();
+    let error =
+        parse_arguments(&Message::parse("{}"), None, &DispatchToolOptions::default()).unwrap_err();
     assert_eq!(error, parse("{}").unwrap_err());
 }

@@ -89,7 +89,7 @@ fn bytes(value: &Value, pretty: bool) -> Bytes {
 }
 
 fn check(arguments: &Bytes) -> Result<(), TestCaseError> {
-    match parse_arguments(Some(arguments), &DispatchToolOptions::default()) {
+    match parse_with(arguments, &DispatchToolOptions::default()) {
         Err(error) => {
             let result = value(&render_error(&error, None));
             prop_assert_eq!(&result["isError"], true);
