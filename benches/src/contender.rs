@@ -95,6 +95,8 @@ pub enum ContenderKind {
     ServerAlone,
     /// `serve`, called while another session's results are kept in files.
     DuringSpills,
+    /// `serve`, called while a server next to it sends large results to a client that only reads them.
+    DuringTransfers,
     /// `serve`, asked for a part of a result in a file.
     Reading(ResultPart),
     /// The crate of the same name on crates.io, which puts many servers behind one endpoint too.
@@ -124,6 +126,7 @@ impl ContenderKind {
             ContenderKind::Spilling => "mcp-proxy, result to a file",
             ContenderKind::ServerAlone => "server alone",
             ContenderKind::DuringSpills => "mcp-proxy, during spills",
+            ContenderKind::DuringTransfers => "mcp-proxy, next to transfers",
             ContenderKind::Reading(ResultPart::Slice) => "mcp-proxy, slice",
             ContenderKind::Reading(ResultPart::ScarceMatches) => "mcp-proxy, grep, few matches",
             ContenderKind::Reading(ResultPart::NoMatches) => "mcp-proxy, grep, no match",
@@ -197,7 +200,9 @@ impl BenchSetup {
             ContenderKind::Before | ContenderKind::BeforeRecording => self.before.is_some(),
             ContenderKind::Audited | ContenderKind::ProxyTool | ContenderKind::Crate => false,
             ContenderKind::Dispatcher | ContenderKind::Spilling => false,
-            ContenderKind::ServerAlone | ContenderKind::DuringSpills => false,
+            ContenderKind::ServerAlone
+            | ContenderKind::DuringSpills
+            | ContenderKind::DuringTransfers => false,
             ContenderKind::Reading(_) => false,
             ContenderKind::Nginx => self.nginx.is_some() && shape == TransportPair::HttpToHttp,
             ContenderKind::Npm => self.npm.is_some() && shape == TransportPair::HttpToStdio,

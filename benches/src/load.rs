@@ -27,7 +27,7 @@ pub use kept_result::{KeptResult, ResultPart};
 pub use listing::{ListPlan, list_once, measure_lists, open_and_list};
 pub use spilling::{OtherHabit, OtherSession, measure_calls_next_to};
 pub use stdio::{
-    list_once as list_once_stdio, measure as measure_stdio, measure_transfer,
+    PacedTransfers, list_once as list_once_stdio, measure as measure_stdio, measure_transfer,
     open_once as open_once_stdio,
 };
 

@@ -49,6 +49,7 @@ impl BenchSetup {
             | ContenderKind::Spilling
             | ContenderKind::ServerAlone
             | ContenderKind::DuringSpills
+            | ContenderKind::DuringTransfers
             | ContenderKind::Reading(_)
             | ContenderKind::Crate => {
                 bail!("{} stands in front of several servers only", who.name())

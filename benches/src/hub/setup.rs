@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::canned;
 use crate::contender::{ContenderKind, free_port, wait_for_port};
 use crate::floor::split_url;
-use crate::load::{self, LoadPlan, LoadTarget, Measurement};
+use crate::load::{self, LoadPlan, LoadTarget, Measurement, PacedTransfers};
 use crate::processes::{BenchProcess, ProcessRegister};
 
 /// How many servers a hub has.
@@ -157,6 +157,13 @@ impl HubSetup {
         let mut running = BenchProcess::start(&self.register, command)?;
         load::measure_transfer(&mut running, load)
             .with_context(|| format!("measurement failed{}", running.last_words()))
+    }
+
+    /// A server by itself that is asked for a large result once in each `period`.
+    pub fn start_transfers(&self, load: &LoadPlan, period: Duration) -> Result<PacedTransfers> {
+        let mut command = self.server("stdio", 0, ServerTools::Short);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        PacedTransfers::start(BenchProcess::start(&self.register, command)?, load, period)
     }
 
     fn server(&self, transport: &str, index: usize, tools: ServerTools) -> Command {

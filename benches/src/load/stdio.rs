@@ -6,6 +6,9 @@
 
 use std::io::{Read, Write};
 use std::process::{ChildStdin, ChildStdout};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -64,6 +67,54 @@ pub fn measure_transfer(running: &mut BenchProcess, load: &LoadPlan) -> Result<M
     drop(guard);
     let unused = usage::TreeUsage::default();
     Ok(window.sample(load.size, &unused, &unused, false))
+}
+
+/// A server that sends a large answer again and again to a thread that only reads it, until this is dropped.
+pub struct PacedTransfers {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<()>>>,
+}
+
+impl PacedTransfers {
+    /// Starts them. There is one answer in each `period`, unless it takes longer.
+    pub fn start(
+        mut running: BenchProcess,
+        load: &LoadPlan,
+        period: Duration,
+    ) -> Result<PacedTransfers> {
+        let guard = running.end_after(load.limit());
+        let mut client = StdioLoadClient::open(&mut running, load.era)?;
+        let mut calls = CallLoop::new(load);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&is_over);
+        let thread = thread::spawn(move || {
+            let _running = (running, guard);
+            while !told.load(Ordering::Relaxed) {
+                let next = Instant::now() + period;
+                calls.send(&mut client)?;
+                client.skip_line()?;
+                thread::sleep(next.saturating_duration_since(Instant::now()));
+            }
+            Ok(())
+        });
+        let thread = Some(thread);
+        Ok(PacedTransfers { is_over, thread })
+    }
+
+    /// Ends them. Fails if they ended before.
+    pub fn finish(mut self) -> Result<()> {
+        self.is_over.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().map(JoinHandle::join);
+        ended
+            .and_then(Result::ok)
+            .context("the transfers panicked")?
+    }
+}
+
+impl Drop for PacedTransfers {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Sends `initialize` and reads its answer: the end of a start.

@@ -1,5 +1,7 @@
 //! The cases of the tool `proxy-dispatch`: its calls, results that it keeps in files, and parts of them that are read.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, anyhow};
 
 use super::{goals, load_plan, measure_call_through, run_calls, weighed};
@@ -7,11 +9,17 @@ use crate::canned::AnswerSize;
 use crate::contender::ContenderKind;
 use crate::hub::setup::{HubSetup, RunningHub, ServerTools};
 use crate::hub::{HubPlan, calls};
-use crate::load::{self, KeptResult, LoadPlan, Measurement, OtherHabit, OtherSession, ResultPart};
+use crate::load::{
+    self, KeptResult, LoadPlan, Measurement, OtherHabit, OtherSession, PacedTransfers, ResultPart,
+};
 use crate::rounds::{CaseResults, in_rounds};
 
 /// Sessions with small calls next to the one with large results. Few, so that they do not fill the machine by themselves.
 const SMALL_SESSIONS: usize = 4;
+
+/// How often a server next to the hub sends a large result, where that is all that disturbs: less often than the hub keeps
+/// them in files.
+const TRANSFER_PERIOD: Duration = Duration::from_millis(100);
 
 pub(super) fn measure_calls(setup: &HubSetup, plan: &HubPlan) -> CaseResults {
     let call = calls::through_dispatcher();
@@ -26,6 +34,7 @@ pub(super) fn measure_spills(setup: &HubSetup, plan: &HubPlan) -> CaseResults {
         ContenderKind::Spilling,
         ContenderKind::Proxy,
         ContenderKind::DuringSpills,
+        ContenderKind::DuringTransfers,
     ];
     let large = LoadPlan {
         size: AnswerSize::TenMegabytesOfRecords,
@@ -37,9 +46,13 @@ pub(super) fn measure_spills(setup: &HubSetup, plan: &HubPlan) -> CaseResults {
             return setup.measure_server(&large);
         }
         let hub = start(setup)?;
+        let transfers = match who {
+            ContenderKind::DuringTransfers => Some(setup.start_transfers(&large, TRANSFER_PERIOD)?),
+            _ => None,
+        };
         let habit = match who {
             ContenderKind::DuringSpills => OtherHabit::Calls,
-            ContenderKind::Proxy => OtherHabit::Rests,
+            ContenderKind::Proxy | ContenderKind::DuringTransfers => OtherHabit::Rests,
             _ => {
                 let idle_mb = weighed(&hub).idle_mb;
                 let sample = run_calls(&hub, &large, std::slice::from_ref(&spilled))?;
@@ -53,8 +66,10 @@ pub(super) fn measure_spills(setup: &HubSetup, plan: &HubPlan) -> CaseResults {
         };
         let small = load_plan(plan, SMALL_SESSIONS);
         let calls = calls::of_other_servers();
-        load::measure_calls_next_to(other, &hub.target, &small, &calls)
-            .with_context(|| format!("measurement failed{}", hub.last_words()))
+        let measured = load::measure_calls_next_to(other, &hub.target, &small, &calls)
+            .with_context(|| format!("measurement failed{}", hub.last_words()));
+        transfers.map_or(Ok(()), PacedTransfers::finish)?;
+        measured
     })
 }
 

@@ -47,6 +47,7 @@ pub fn of_spills(results: &CaseResults) -> Vec<GoalRow> {
     let of_result = peak.map(|peak| peak / megabytes);
     let (during, alone) = (ContenderKind::DuringSpills, ContenderKind::Proxy);
     let slowed = results.paired(during, alone, P99.reading, divide);
+    let transfers = ContenderKind::DuringTransfers;
     vec![
         GoalRow {
             what: "result to a file, without the server's time".to_owned(),
@@ -78,6 +79,13 @@ pub fn of_spills(results: &CaseResults) -> Vec<GoalRow> {
             goal: format!("≤ {P99_DURING_SPILLS:.0} × undisturbed"),
             verdict: verdict(slowed, |ratio| ratio <= P99_DURING_SPILLS),
             ..stated_of(during, SPILL, results, P99)
+        },
+        GoalRow {
+            what: "the same, while a server next to the hub only sends such results".to_owned(),
+            reference: "undisturbed".to_owned(),
+            reference_value: results.median(alone, P99.reading),
+            ratio: results.paired(transfers, alone, P99.reading, divide),
+            ..stated_of(transfers, SPILL, results, P99)
         },
     ]
 }
