@@ -16,7 +16,6 @@ use super::{
     DispatchToolError, DispatchToolOptions, MAX_SEARCH_LIMIT, ReadResultOperation, Refresh,
 };
 use crate::json;
-use crate::json_text::root;
 use crate::proxy_tool::CapabilityType;
 use crate::tool_values::on_one_line;
 
@@ -133,7 +132,7 @@ fn call(given: &GivenParameters) -> Result<DispatchCall, DispatchToolError> {
         .map_err(|_| DispatchToolError::CallArgumentsNotAnObject)?;
     let file = given.text(DispatchParameter::ArgumentsFile)?;
     let arguments = match (arguments, file) {
-        (Some(object), Some(file)) if json::members(&object, root(&object)).is_empty() => {
+        (Some(object), Some(file)) if json::members(&object, object.root()).is_empty() => {
             DispatchArguments::File(file)
         }
         (Some(_), Some(_)) => return Err(DispatchToolError::ArgumentsTwice),

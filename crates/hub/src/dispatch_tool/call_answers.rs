@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::object::{JsonObject, estimated_tokens, push_text_item};
 use super::{DispatchAction, DispatchArguments};
 use crate::json::{self, Edits};
-use crate::json_text::{push_compact, root};
+use crate::json_text::push_compact;
 use crate::tool_values::finished;
 use crate::wording::shorten;
 
@@ -106,12 +106,12 @@ pub fn render_spilled_call(
 }
 
 fn own_structured_content(value: &Message) -> Option<Span> {
-    let own = value.member(root(value), "structuredContent")?;
+    let own = value.member(value.root(), "structuredContent")?;
     (value.slice(own) != b"null").then_some(own)
 }
 
 fn set_structured_content(edits: &mut Edits, value: &Message, facts: JsonObject) {
-    let root = root(value);
+    let root = value.root();
     let facts = facts.finish();
     if let Some(own) = value.member(root, "structuredContent") {
         return edits.replace(own, facts);

@@ -8,7 +8,6 @@ use crate::dispatch_tool::{
     DispatchAction, DispatchParameter, DispatchToolError, DispatchToolOptions, ReadResultOperation,
 };
 use crate::json;
-use crate::json_text::root;
 use crate::tool_values::{ObjectValue, is_object, object_value, whole_number};
 
 /// Other names that `readresult` takes for its parameters.
@@ -28,14 +27,14 @@ impl GivenParameters {
     pub(super) fn read(arguments: Option<&Bytes>) -> Result<GivenParameters, DispatchToolError> {
         let arguments = arguments.cloned().unwrap_or(Bytes::from_static(b"{}"));
         let value = json::parse(arguments)
-            .filter(|value| is_object(value, root(value)))
+            .filter(|value| is_object(value, value.root()))
             .ok_or(DispatchToolError::ArgumentsNotAnObject)?;
         let mut given = GivenParameters {
             action: None,
             known: Vec::new(),
             unknown: Vec::new(),
         };
-        given.add(&value, root(&value));
+        given.add(&value, value.root());
         Ok(given)
     }
 
@@ -90,7 +89,7 @@ impl GivenParameters {
     pub(super) fn flatten_nested(&mut self) -> Result<(), DispatchToolError> {
         if let Some(nested) = self.object(DispatchParameter::Arguments)? {
             let outer = std::mem::take(&mut self.known);
-            self.add(&nested, root(&nested));
+            self.add(&nested, nested.root());
             for (parameter, token) in outer {
                 self.known.retain(|(known, _)| *known != parameter);
                 self.known.push((parameter, token));
