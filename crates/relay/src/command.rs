@@ -88,7 +88,7 @@ fn request(message: &Message) -> Result<ClientRequest, RelayFault> {
         messages::DISCONNECT => Ok(ClientRequest::Disconnect),
         name if messages::is_reserved(name) => Err(RelayFault::ReservedMethod(name.to_owned())),
         name => {
-            let root = Some(messages::root(message));
+            let root = Some(message.root());
             let spellings = ["connectionId", "connection_id"];
             let connection = messages::text_member(message, root, spellings)
                 .map_err(|()| RelayFault::WrongConnection)?;

@@ -14,7 +14,7 @@ pub(crate) struct RelayContext<'a> {
     pub(crate) counters: &'a mut RelayCounters,
     pub(crate) exchange: &'a mut dyn Exchange,
     /// Sockets that have something to write.
-    pub(crate) woken: &'a mut Vec<SocketId>,
+    pub(crate) sockets_with_output: &'a mut Vec<SocketId>,
 }
 
 /// What the sides share.
@@ -24,7 +24,7 @@ pub(crate) struct SharedRelayState {
     pub(crate) ids: IdSource,
     pub(crate) counters: RelayCounters,
     pub(crate) exchange: LocalExchange,
-    pub(crate) woken: Vec<SocketId>,
+    pub(crate) sockets_with_output: Vec<SocketId>,
 }
 
 impl SharedRelayState {
@@ -34,7 +34,7 @@ impl SharedRelayState {
             ids,
             counters: RelayCounters::default(),
             exchange: LocalExchange::default(),
-            woken: Vec::new(),
+            sockets_with_output: Vec::new(),
         }
     }
 
@@ -45,7 +45,7 @@ impl SharedRelayState {
             ids: &mut self.ids,
             counters: &mut self.counters,
             exchange: &mut self.exchange,
-            woken: &mut self.woken,
+            sockets_with_output: &mut self.sockets_with_output,
         }
     }
 }

@@ -217,7 +217,7 @@ struct LeaveOnDrop {
 impl Drop for LeaveOnDrop {
     fn drop(&mut self) {
         let (user, id) = (&self.user, self.id);
-        user.change(self.driver.now(), |relay, now| relay.left(id, now));
+        user.change(self.driver.now(), |relay, now| relay.socket_closed(id, now));
         user.forget(id);
     }
 }

@@ -19,7 +19,7 @@ use crate::context::RelayContext;
 use crate::exchange::{ToClients, ToExtension};
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::{ExtensionId, RelayConnectionId, SocketId};
-use crate::messages;
+use crate::messages::{self, AnsweredRequest};
 use crate::outbox::{Outbox, RelayClose, SocketOutput};
 
 /// How long an extension may take to say which tabs there are, or to show a new token.
@@ -83,7 +83,7 @@ impl ExtensionSide {
             );
             let mut outbox = std::mem::take(&mut known.outbox);
             outbox.cut(RelayClose::Superseded);
-            context.woken.push(older);
+            context.sockets_with_output.push(older);
             (older, outbox)
         });
         known.open(socket, name.clone(), new.expires_at, context);
@@ -115,11 +115,9 @@ impl ExtensionSide {
         let known = self
             .of_socket(socket)
             .and_then(|id| self.extensions.get(id));
-        let number = message
-            .id()
-            .and_then(|id| messages::relay_number(&id.key()));
-        match (known, number) {
-            (Some(known), Some(Some(number))) => known.asks_for_token(number),
+        let answered = message.id().map(|id| AnsweredRequest::of(&id.key()));
+        match (known, answered) {
+            (Some(known), Some(AnsweredRequest::Question(number))) => known.asks_for_token(number),
             _ => false,
         }
     }
@@ -151,7 +149,7 @@ impl ExtensionSide {
             Kind::Batch | Kind::Other | Kind::Malformed => context.counters.ignored += 1,
         }
         if known.has_ready() {
-            context.woken.push(socket);
+            context.sockets_with_output.push(socket);
         }
     }
 
@@ -247,7 +245,7 @@ impl ExtensionSide {
             known.expire(context);
             if known.has_ready() {
                 // A command may have waited for one that has failed.
-                context.woken.extend(known.socket);
+                context.sockets_with_output.extend(known.socket);
             }
             if let Some(deadline) = known.next_deadline() {
                 next = next.min(deadline);
@@ -332,7 +330,7 @@ impl ExtensionSide {
             });
             known.connection_status =
                 Some(messages::notification(messages::CONNECTION_STATUS, &params));
-            context.woken.extend(known.socket);
+            context.sockets_with_output.extend(known.socket);
         }
     }
 }

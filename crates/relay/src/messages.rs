@@ -48,14 +48,33 @@ pub(crate) fn relay_id(number: u64) -> Id {
     Id::string(&format!("{RELAY_PREFIX}{number}"))
 }
 
-/// The number of the relay's request that an answer of an extension belongs to. `Some(None)` if it only looks like one.
-pub(crate) fn relay_number(key: &IdKey) -> Option<Option<u64>> {
-    let IdKey::String(text) = key else {
-        return None;
-    };
-    let text = std::str::from_utf8(text).ok()?;
-    let number = text.strip_prefix(RELAY_PREFIX)?;
-    Some(number.parse().ok().filter(|_| !number.starts_with('+')))
+/// What an answer of an extension answers, by its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnsweredRequest {
+    /// A command of a client.
+    Command,
+    /// The relay's own request with this number.
+    Question(u64),
+    /// The id has the relay's prefix, and the relay never wrote it.
+    Unknown,
+}
+
+impl AnsweredRequest {
+    pub(crate) fn of(key: &IdKey) -> AnsweredRequest {
+        let text = match key {
+            IdKey::String(text) => std::str::from_utf8(text).ok(),
+            _ => None,
+        };
+        let Some(number) = text.and_then(|text| text.strip_prefix(RELAY_PREFIX)) else {
+            return AnsweredRequest::Command;
+        };
+        match number.parse() {
+            Ok(number) if text == Some(&format!("{RELAY_PREFIX}{number}")) => {
+                AnsweredRequest::Question(number)
+            }
+            _ => AnsweredRequest::Unknown,
+        }
+    }
 }
 
 /// The id of a client's request, if it is one that can be mapped: a string without a reserved prefix, or an integer.
@@ -83,13 +102,6 @@ pub(crate) fn client_id_of(message: &Message) -> Result<Id, RelayFault> {
             "id must be a string or an integer",
         )),
     }
-}
-
-/// The outermost object of a message.
-pub(crate) fn root(message: &Message) -> Span {
-    let raw = message.raw();
-    let start = raw.len() - raw.trim_ascii_start().len();
-    Span::new(start, start + raw.trim_ascii().len())
 }
 
 /// The text of a member under the first of several spellings that is there. `Err` if it is there and not a string.
@@ -186,13 +198,15 @@ mod tests {
 
     #[test]
     fn numbers_of_the_relays_own_requests_are_read_back() {
-        assert_eq!(relay_number(&relay_id(7).key()), Some(Some(7)));
         for (id, expected) in [
-            ("proxy:auth", Some(None)),
-            ("proxy:+7", Some(None)),
-            ("conn-1:7", None),
+            ("proxy:7", AnsweredRequest::Question(7)),
+            ("proxy:auth", AnsweredRequest::Unknown),
+            ("proxy:+7", AnsweredRequest::Unknown),
+            ("proxy:07", AnsweredRequest::Unknown),
+            ("conn-1:7", AnsweredRequest::Command),
         ] {
-            assert_eq!(relay_number(&Id::string(id).key()), expected, "{id}");
+            let key = Id::string(id).key();
+            assert_eq!(AnsweredRequest::of(&key), expected, "{id}");
         }
     }
 }

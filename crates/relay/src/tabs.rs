@@ -220,7 +220,7 @@ pub(crate) fn listed_tabs(answer: &Message) -> Option<Vec<TabId>> {
         serde_json::from_slice(answer.slice(tabs)).ok()?;
     let ids = listed.into_iter().map(|tab| {
         let tab = Message::parse(Bytes::copy_from_slice(tab.get().as_bytes()));
-        let id = tab.member(crate::messages::root(&tab), "id");
+        let id = tab.member(tab.root(), "id");
         // A tab without an id keeps its place, and can never be anybody's.
         id.map_or_else(|| TabId("".into()), |id| TabId::at(&tab, id))
     });

@@ -21,7 +21,7 @@ use crate::time::RelayTime;
 /// The clients and extensions of one user, and everything between them.
 ///
 /// Events come in through the methods. What is to be written comes out of [`UserRelay::take`], for the sockets that
-/// [`UserRelay::woken`] names.
+/// [`UserRelay::take_sockets_with_output`] names.
 #[derive(Debug)]
 pub struct UserRelay {
     name: String,
@@ -107,19 +107,19 @@ impl UserRelay {
     /// The credentials of a renewal are not good: the socket hears this and is closed.
     pub fn refused(&mut self, socket: SocketId, refusal: &SocketOutput, now: RelayTime) {
         for message in &refusal.messages {
-            self.say(socket, message.clone(), now);
+            self.send_to_client(socket, message.clone(), now);
         }
         if let Some(close) = refusal.close {
             self.close(socket, close, now);
         }
     }
 
-    /// Something that only the driver knows, for a client.
-    pub fn say(&mut self, socket: SocketId, message: Bytes, now: RelayTime) {
+    /// Sends a client a message that the driver made.
+    pub fn send_to_client(&mut self, socket: SocketId, message: Bytes, now: RelayTime) {
         self.run(now, |clients, _, context| {
             if let Some(outbox) = clients.outbox(socket) {
                 outbox.push(message);
-                context.woken.push(socket);
+                context.sockets_with_output.push(socket);
             }
         });
     }
@@ -135,7 +135,7 @@ impl UserRelay {
     }
 
     /// A socket is gone.
-    pub fn left(&mut self, socket: SocketId, now: RelayTime) {
+    pub fn socket_closed(&mut self, socket: SocketId, now: RelayTime) {
         self.replaced.remove(&socket);
         self.run(now, |clients, extensions, context| {
             clients.leave(socket, context);
@@ -166,7 +166,7 @@ impl UserRelay {
         let mut outbox = Outbox::default();
         outbox.close(RelayClose::TryLater("too many sockets of this user"));
         self.replaced.insert(socket, outbox);
-        self.shared.woken.push(socket);
+        self.shared.sockets_with_output.push(socket);
         true
     }
 
@@ -212,8 +212,8 @@ impl UserRelay {
     }
 
     /// The sockets that may have something to write since the last call.
-    pub fn woken(&mut self) -> Vec<SocketId> {
-        std::mem::take(&mut self.shared.woken)
+    pub fn take_sockets_with_output(&mut self) -> Vec<SocketId> {
+        std::mem::take(&mut self.shared.sockets_with_output)
     }
 
     /// Whether nobody is here and nobody can come back to anything.

@@ -17,7 +17,6 @@ use super::{
     ProxyParameter, ProxyToolError, ProxyToolOptions,
 };
 use crate::json;
-use crate::json_text::root;
 use crate::tool_values::whole_number;
 
 /// Where an operation stands.
@@ -41,7 +40,7 @@ pub fn parse_arguments(
 ) -> Result<ProxyOperation, ProxyToolError> {
     let arguments = arguments.cloned().unwrap_or(Bytes::from_static(b"{}"));
     let value = json::parse(arguments).ok_or(ProxyToolError::ArgumentsNotAnObject)?;
-    parse_operation(&value, root(&value), Place::Alone, options)
+    parse_operation(&value, value.root(), Place::Alone, options)
 }
 
 fn parse_operation(

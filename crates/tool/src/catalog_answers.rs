@@ -5,7 +5,7 @@ use mcp_proxy_wire::{Message, json_string};
 
 use super::facts::{Facts, embedded_resource};
 use super::{CapabilityType, ListQuery, ProxyAction};
-use crate::json_text::{push_compact_without_nulls, root};
+use crate::json_text::push_compact_without_nulls;
 use crate::{ItemKind, json};
 
 /// Something that a list can show.
@@ -161,7 +161,7 @@ fn begins_with(entry: &impl ListedItem, prefix: &str) -> bool {
     entry.public().starts_with(prefix)
         || (matches!(entry.kind(), ItemKind::Resource | ItemKind::Template)
             && json::parse(entry.definition()).is_some_and(|definition| {
-                let name = definition.member(root(&definition), "name");
+                let name = definition.member(definition.root(), "name");
                 name.and_then(|name| definition.text_at(name))
                     .is_some_and(|name| name.starts_with(prefix))
             }))
@@ -172,7 +172,7 @@ fn has_any_tag(entry: &impl ListedItem, tags: &[String]) -> bool {
     let Some(definition) = json::parse(entry.definition()) else {
         return false;
     };
-    let Some(meta) = definition.member(root(&definition), "_meta") else {
+    let Some(meta) = definition.member(definition.root(), "_meta") else {
         return false;
     };
     // FastMCP 2 wrote an underscore in front of its name.

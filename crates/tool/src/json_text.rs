@@ -2,17 +2,10 @@
 //!
 //! Numbers, escapes and the order of members stay as they were written, so no value can change on the way.
 
-use mcp_proxy_wire::{Message, Span};
+use mcp_proxy_wire::Span;
 use memchr::{memchr2, memmem};
 
 use crate::json;
-
-/// Where the outermost value of `value` stands, without the white space around it.
-pub fn root(value: &Message) -> Span {
-    let raw = value.raw();
-    let start = raw.len() - raw.trim_ascii_start().len();
-    Span::new(start, start + raw.trim_ascii().len())
-}
 
 /// `json` without white space between its tokens.
 pub fn compact(json: &[u8]) -> Vec<u8> {
@@ -61,7 +54,7 @@ pub fn push_compact_without_nulls(out: &mut Vec<u8>, json: &bytes::Bytes) {
     let Some(value) = json::parse(json.clone()) else {
         return push_compact(out, json);
     };
-    let members = json::members(&value, root(&value));
+    let members = json::members(&value, value.root());
     let is_null = |span: Span| value.slice(span) == b"null";
     if !members.iter().any(|(_, member)| is_null(*member)) {
         return push_compact(out, json);

@@ -9,7 +9,7 @@ use mcp_proxy_wire::{Message, Span, string_content};
 use super::CapabilityType;
 use super::facts::{Facts, META_KEY, embedded_resource};
 use crate::json::{self, Edits};
-use crate::json_text::{push_compact, push_compact_without_nulls, push_string, root};
+use crate::json_text::{push_compact, push_compact_without_nulls, push_string};
 use crate::tool_values::{finished, is_object};
 
 /// The result of calling the tool `path`.
@@ -58,7 +58,7 @@ pub fn render_resource_result(result: &Bytes, path: &str) -> Bytes {
 
 /// `isError` is always there, as in the reference implementation.
 fn say_whether_it_failed(edits: &mut Edits, value: &Message, content: Span) {
-    if value.member(root(value), "isError").is_none() {
+    if value.member(value.root(), "isError").is_none() {
         edits.insert(content.end, *br#","isError":false"#);
     }
 }
@@ -79,7 +79,7 @@ pub fn render_prompt_result(result: &Bytes, path: &str) -> Bytes {
 
 /// The key of the outermost member at `member`.
 fn key_of(value: &Message, member: Span) -> Option<Span> {
-    let members = json::members(value, root(value));
+    let members = json::members(value, value.root());
     members
         .into_iter()
         .find_map(|(key, span)| (span == member).then_some(key))

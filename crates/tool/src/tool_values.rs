@@ -4,7 +4,7 @@ use bytes::Bytes;
 use mcp_proxy_wire::{Message, Span, string_content};
 
 use crate::json;
-use crate::json_text::{push_compact, root};
+use crate::json_text::push_compact;
 
 /// What a parameter holds that takes an object.
 pub enum ObjectValue {
@@ -25,7 +25,7 @@ pub fn object_value(given: &Bytes) -> ObjectValue {
         None => return ObjectValue::Other,
     };
     match json::parse(text) {
-        Some(object) if is_object(&object, root(&object)) => ObjectValue::Object(object.into_raw()),
+        Some(object) if is_object(&object, object.root()) => ObjectValue::Object(object.into_raw()),
         _ => ObjectValue::Other,
     }
 }
@@ -59,7 +59,7 @@ pub fn whole_number(token: &[u8]) -> Option<i64> {
 /// The result and its array `name`, if it is a result that has one and is not on its way to something else.
 pub fn finished(result: &Bytes, name: &str) -> Option<(Message, Span)> {
     let value = json::parse(result.clone())?;
-    let root = root(&value);
+    let root = value.root();
     if !is_object(&value, root) {
         return None;
     }

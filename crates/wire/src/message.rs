@@ -131,6 +131,12 @@ impl Message {
         self.raw.is_empty()
     }
 
+    /// Where its outermost value stands, without the white space around it.
+    pub fn root(&self) -> Span {
+        let start = self.raw.len() - self.raw.trim_ascii_start().len();
+        Span::new(start, start + self.raw.trim_ascii().len())
+    }
+
     /// What it is.
     pub fn kind(&self) -> Kind {
         self.head.kind

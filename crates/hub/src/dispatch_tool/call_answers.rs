@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::object::{JsonObject, estimated_tokens, push_text_item};
 use super::{DispatchAction, DispatchArguments};
 use crate::json::{self, Edits};
-use crate::json_text::{push_compact, root};
+use crate::json_text::push_compact;
 use crate::tool_values::{finished, is_finished, is_object};
 use crate::wording::shorten;
 
@@ -90,7 +90,7 @@ pub fn call_edits(answer: &Message, result: Span, call: &DispatchedCall<'_>) -> 
 /// The result of a call that a server answered with this `result`.
 pub fn render_call(result: &Bytes, call: &DispatchedCall<'_>) -> Bytes {
     let edits = json::parse(result.clone()).and_then(|value| {
-        let edits = call_edits(&value, root(&value), call)?;
+        let edits = call_edits(&value, value.root(), call)?;
         Some(edits.apply(&value))
     });
     edits.unwrap_or_else(|| result.clone())
@@ -114,7 +114,7 @@ pub fn render_spilled_call(
     facts.number("byteSize", spilled.result.byte_size);
     let mut edits = Edits::default();
     edits.replace(content, spilled.content(PARTS_HINT));
-    let root = root(&value);
+    let root = value.root();
     let own = value.member(root, "structuredContent");
     set_structured_content(&mut edits, root, own, facts);
     edits.apply(&value)

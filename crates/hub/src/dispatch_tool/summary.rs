@@ -8,7 +8,6 @@ use mcp_proxy_wire::{Message, Span, string_content};
 use super::object::JsonObject;
 use super::{AnnotationUse, DispatchFormat};
 use crate::json;
-use crate::json_text::root;
 
 /// The most characters of a description in compact form.
 pub(super) const MAX_SUMMARY: usize = 160;
@@ -27,7 +26,7 @@ impl Definition {
 
     /// Where a member stands that is not `null`.
     pub(super) fn member(&self, name: &str) -> Option<Span> {
-        let member = self.0.member(root(&self.0), name)?;
+        let member = self.0.member(self.0.root(), name)?;
         (self.0.slice(member) != b"null").then_some(member)
     }
 

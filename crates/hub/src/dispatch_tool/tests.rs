@@ -12,7 +12,6 @@ use mcp_proxy_wire::Message;
 use serde_json::Value;
 
 use super::*;
-use crate::json_text::root;
 
 fn parse(arguments: &str) -> Result<DispatchOperation, DispatchToolError> {
     let arguments = Bytes::copy_from_slice(arguments.as_bytes());
@@ -25,7 +24,7 @@ fn parse_with(
     options: &DispatchToolOptions,
 ) -> Result<(DispatchOperation, Refresh), DispatchToolError> {
     let message = Message::parse(arguments.clone());
-    parse_arguments(&message, Some(root(&message)), options)
+    parse_arguments(&message, Some(message.root()), options)
 }
 
 fn value(json: &[u8]) -> Value {

@@ -8,7 +8,6 @@ use crate::catalog::{CatalogEntry, CatalogView, ItemKind};
 use crate::config::ExposeMode;
 use crate::dispatch_tool::{self, DispatchOperation};
 use crate::hub::dispatch_answers::{self, ListedConnection};
-use crate::json_text::root;
 use crate::proxy_tool::{self, ProxyOperation};
 
 /// Words of a tool's description that make a search.
@@ -120,7 +119,7 @@ impl MeasuredCatalog {
     /// The answer to a call of the `proxy-dispatch` tool with these arguments.
     fn dispatch(&self, view: &CatalogView, arguments: &str) -> Vec<Bytes> {
         let arguments = Message::parse(arguments.to_owned());
-        let place = Some(root(&arguments));
+        let place = Some(arguments.root());
         let parsed = dispatch_tool::parse_arguments(&arguments, place, &self.dispatch_tool);
         let answer = match parsed.map(|(operation, _)| operation) {
             Ok(DispatchOperation::List(query)) => {

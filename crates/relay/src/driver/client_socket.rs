@@ -141,7 +141,9 @@ impl CredentialFilter {
             Ok(credentials) => opening_socket::renew(&self.driver, user, id, &credentials),
             Err(fault) => {
                 let answer = fault.answer(message.id().as_ref());
-                user.change(self.driver.now(), |relay, now| relay.say(id, answer, now));
+                user.change(self.driver.now(), |relay, now| {
+                    relay.send_to_client(id, answer, now)
+                });
             }
         }
         true
@@ -176,7 +178,7 @@ impl FrameWriter for ToRelay {
         // Its tabs are free at once, whatever the conversation still waits for.
         let id = self.id;
         self.user
-            .change(self.driver.now(), |relay, now| relay.left(id, now));
+            .change(self.driver.now(), |relay, now| relay.socket_closed(id, now));
         Box::pin(std::future::ready(()))
     }
 }

@@ -185,7 +185,9 @@ pub(super) fn renew(
 ) {
     if let Err(fault) = user.change(driver.now(), |relay, now| relay.count_renewal(now)) {
         let answer = fault.answer(credentials.request.as_ref());
-        return user.change(driver.now(), |relay, now| relay.say(id, answer, now));
+        return user.change(driver.now(), |relay, now| {
+            relay.send_to_client(id, answer, now)
+        });
     }
     let checked = (driver.options.check)(&credentials.token);
     let checked = checked.and_then(|checked| match checked.user == user.name() {

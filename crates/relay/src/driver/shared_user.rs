@@ -64,7 +64,7 @@ impl SharedUser {
     }
 
     fn settle(&self, state: &mut UserState) {
-        for socket in state.relay.woken() {
+        for socket in state.relay.take_sockets_with_output() {
             if let Some(open) = state.sockets.get(&socket) {
                 open.writer.notify_one();
             }

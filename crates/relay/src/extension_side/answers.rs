@@ -9,7 +9,7 @@ use super::{answer, notify};
 use crate::context::RelayContext;
 use crate::exchange::AnswerBody;
 use crate::fault::{Delivered, RelayFault};
-use crate::messages;
+use crate::messages::{self, AnsweredRequest};
 use crate::tabs::{self, TabUse};
 
 /// The code of an error that an extension gave none.
@@ -22,13 +22,15 @@ impl Extension {
             context.counters.ignored += 1;
             return;
         };
-        match messages::relay_number(&key) {
-            Some(Some(number)) => return self.answered_question(number, message, context),
-            Some(None) => {
+        match AnsweredRequest::of(&key) {
+            AnsweredRequest::Question(number) => {
+                return self.answered_question(number, message, context);
+            }
+            AnsweredRequest::Unknown => {
                 context.counters.ignored += 1;
                 return;
             }
-            None => {}
+            AnsweredRequest::Command => {}
         }
         let Some(sent) = self.sent.remove(&key) else {
             context.counters.late_answers += 1;

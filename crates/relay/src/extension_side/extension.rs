@@ -91,7 +91,7 @@ impl Extension {
         let Some(socket) = self.socket else {
             return;
         };
-        context.woken.push(socket);
+        context.sockets_with_output.push(socket);
         if self.outbox.bytes() + message.len() > context.settings.max_outbox {
             context.counters.slow_readers += 1;
             let close = RelayClose::TryLater("the extension does not read");
@@ -103,7 +103,7 @@ impl Extension {
     pub(super) fn close(&mut self, close: RelayClose, context: &mut RelayContext<'_>) {
         if let Some(socket) = self.socket {
             self.outbox.close(close);
-            context.woken.push(socket);
+            context.sockets_with_output.push(socket);
         }
     }
 
@@ -139,7 +139,7 @@ impl Extension {
                     known.queued_bytes = bytes;
                     self.turns.add(&command.connection);
                     known.queue.push_back(command);
-                    context.woken.extend(self.socket);
+                    context.sockets_with_output.extend(self.socket);
                     return;
                 }
                 RelayFault::QueueFull

@@ -26,7 +26,7 @@ fn a_lost_extension_fails_everything_at_once_and_says_what_was_delivered() {
     let now = conversation.now();
     let unwritten = Message::parse(r#"{"id":6,"method":"screenshot"}"#);
     conversation.relay.message(client, unwritten, now);
-    conversation.relay.left(extension, now);
+    conversation.relay.socket_closed(extension, now);
     conversation.continue_with(
         r#"
         A< {"id":3,"error":{"code":-32004,"data":{"reason":"extension_gone","delivered":true}}}
@@ -68,7 +68,7 @@ fn an_extension_that_takes_nothing_is_said_to_have_got_nothing() {
     let message = Message::parse(r#"{"id":3,"method":"screenshot"}"#);
     conversation.relay.message(client, message, now);
     // The extension's socket is not asked for output: its peer does not read.
-    let _ = conversation.relay.woken();
+    let _ = conversation.relay.take_sockets_with_output();
     conversation.continue_with(
         r#"
         @ 31
@@ -176,7 +176,7 @@ fn a_restart_is_announced_and_everybody_is_closed() {
 fn sockets_that_never_joined_are_not_known() {
     let mut conversation = play(CONNECTED);
     let now = conversation.now();
-    conversation.relay.left(SocketId(999), now);
+    conversation.relay.socket_closed(SocketId(999), now);
     let stranger = Message::parse(r#"{"id":1,"method":"getTabs"}"#);
     conversation.relay.message(SocketId(999), stranger, now);
     assert!(conversation.relay.take(SocketId(999), 1000, now).is_empty());

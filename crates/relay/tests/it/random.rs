@@ -133,7 +133,7 @@ impl World {
                 if let Some(old) = self.clients.remove(&client)
                     && client + 1 == CLIENTS
                 {
-                    relay.left(old.socket, self.time());
+                    relay.socket_closed(old.socket, self.time());
                 }
                 relay.client_joined(socket, &new, self.time());
                 let end = ClientEnd {
@@ -146,7 +146,7 @@ impl World {
             }
             Event::ClientLeaves(client) => {
                 if let Some(gone) = self.clients.remove(&client) {
-                    relay.left(gone.socket, self.time());
+                    relay.socket_closed(gone.socket, self.time());
                 }
             }
             Event::ClientSays(client, request) => self.say(relay, client, &request),
@@ -164,12 +164,12 @@ impl World {
                     is_closed: false,
                 };
                 if let Some(old) = self.extensions.insert(extension, end) {
-                    relay.left(old.socket, self.time());
+                    relay.socket_closed(old.socket, self.time());
                 }
             }
             Event::ExtensionLeaves(extension) => {
                 if let Some(gone) = self.extensions.remove(&extension) {
-                    relay.left(gone.socket, self.time());
+                    relay.socket_closed(gone.socket, self.time());
                 }
             }
             Event::ExtensionAnswers(extension, newest, answer) => {
@@ -284,11 +284,11 @@ impl World {
     fn listen(&mut self, relay: &mut UserRelay) {
         let now = self.time();
         loop {
-            let woken = relay.woken();
-            if woken.is_empty() {
+            let sockets = relay.take_sockets_with_output();
+            if sockets.is_empty() {
                 return;
             }
-            for socket in woken {
+            for socket in sockets {
                 let output = relay.take(socket, 1 << 20, now);
                 for end in self.clients.values_mut().filter(|end| end.socket == socket) {
                     for message in &output.messages {

@@ -103,7 +103,7 @@ impl Conversation {
             "-" => {
                 let socket = self.sockets.remove(name).unwrap();
                 let now = self.now();
-                self.relay.left(socket, now);
+                self.relay.socket_closed(socket, now);
             }
             ">" => {
                 let (socket, now) = (self.sockets[name], self.now());
@@ -151,11 +151,11 @@ impl Conversation {
     pub fn listen(&mut self) {
         let now = self.now();
         loop {
-            let woken = self.relay.woken();
-            if woken.is_empty() {
+            let sockets = self.relay.take_sockets_with_output();
+            if sockets.is_empty() {
                 return;
             }
-            for socket in woken {
+            for socket in sockets {
                 let output = self.relay.take(socket, 1 << 20, now);
                 let heard = self.heard.entry(socket).or_default();
                 for message in output.messages {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use mcp_proxy_wire::Message;
 
 use crate::json;
-use crate::json_text::{push_compact, push_string, root};
+use crate::json_text::{push_compact, push_string};
 use crate::tool_values::{ObjectValue, object_value, on_one_line};
 use crate::{CapabilityType, ProxyParameter, ProxyToolError};
 
@@ -35,7 +35,7 @@ pub(super) fn server_arguments(
 /// is left out.
 fn prompt_arguments(args: &Message) -> Bytes {
     let mut strings = vec![b'{'];
-    for (key, value) in json::members(args, root(args)) {
+    for (key, value) in json::members(args, args.root()) {
         let text = args.slice(value);
         if text == b"null" {
             continue;

@@ -8,7 +8,6 @@ use crate::dispatch_tool::{
     DispatchAction, DispatchParameter, DispatchToolError, DispatchToolOptions, ReadResultOperation,
 };
 use crate::json;
-use crate::json_text::root;
 use crate::tool_values::{ObjectValue, is_object, object_value, whole_number};
 
 /// Other names that `readresult` takes for its parameters.
@@ -95,7 +94,7 @@ impl GivenParameters {
         if let Some(nested) = self.object(DispatchParameter::Arguments)? {
             let nested = Message::parse(nested);
             let outer = std::mem::take(&mut self.known);
-            self.add(&nested, root(&nested));
+            self.add(&nested, nested.root());
             for (parameter, token) in outer {
                 self.known.retain(|(known, _)| *known != parameter);
                 self.known.push((parameter, token));

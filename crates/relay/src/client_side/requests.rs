@@ -1,0 +1,182 @@
+//! What clients ask for: browsers, connections, and commands to forward.
+
+use mcp_proxy_wire::{Id, Message};
+use serde_json::json;
+
+use super::ClientSide;
+use super::connections::ClientConnection;
+use super::departures::detach;
+use crate::command::{self, ClientRequest, Command, NotRequest};
+use crate::context::RelayContext;
+use crate::exchange::ToExtension;
+use crate::fault::RelayFault;
+use crate::ids::{ExtensionId, SocketId};
+use crate::messages;
+use crate::rates::CommandRate;
+
+impl ClientSide {
+    pub(crate) fn message(
+        &mut self,
+        socket: SocketId,
+        message: Message,
+        context: &mut RelayContext<'_>,
+    ) {
+        if self.outbox(socket).is_none_or(|outbox| outbox.is_closing()) {
+            return;
+        }
+        let (id, request) = match command::read(&message) {
+            Ok(read) => read,
+            Err(NotRequest::Ignore) => {
+                context.counters.ignored += 1;
+                return;
+            }
+            Err(NotRequest::Refuse(fault)) => {
+                context.counters.refused += 1;
+                return self.send(socket, fault.answer(message.id().as_ref()), context);
+            }
+        };
+        let request = request.and_then(|request| match request {
+            ClientRequest::Forward { .. } => Ok(request),
+            _ => self.control_rate.count().map(|()| request),
+        });
+        let done = request.and_then(|request| match request {
+            ClientRequest::List { with_offline } => Ok(Some(self.list(with_offline))),
+            ClientRequest::Connect(extension) => self.connect(socket, extension, context).map(Some),
+            ClientRequest::Disconnect => {
+                self.disconnect(socket, "MCP client disconnected", context);
+                Ok(Some(json!({"disconnected": true})))
+            }
+            ClientRequest::Forward { method, connection } => {
+                let command = (id.clone(), method, message);
+                self.forward(socket, command, connection.as_deref(), context)?;
+                Ok(None)
+            }
+        });
+        match done {
+            Ok(Some(value)) => self.send(socket, messages::result(&id, &value), context),
+            Ok(None) => {}
+            Err(fault) => {
+                match fault {
+                    RelayFault::RateLimited { .. } => context.counters.rate_limited += 1,
+                    _ => context.counters.refused += 1,
+                }
+                self.send(socket, fault.answer(Some(&id)), context);
+            }
+        }
+    }
+
+    fn list(&self, with_offline: bool) -> serde_json::Value {
+        let shown = self
+            .directory
+            .iter()
+            .filter(|(_, known)| known.is_online || with_offline)
+            .map(|(id, known)| json!({"id": id.as_str(), "name": known.name, "connected": known.is_online}));
+        json!({"extensions": shown.collect::<Vec<_>>()})
+    }
+
+    fn connect(
+        &mut self,
+        socket: SocketId,
+        extension: ExtensionId,
+        context: &mut RelayContext<'_>,
+    ) -> Result<serde_json::Value, RelayFault> {
+        if self.connections.of_socket(socket).is_some() {
+            return Err(RelayFault::AlreadyConnected);
+        }
+        let known = self
+            .directory
+            .get(&extension)
+            .filter(|known| known.is_online);
+        let name = known.ok_or(RelayFault::ExtensionNotFound)?.name.clone();
+        let client = match self.sockets.get(&socket) {
+            Some(known) => known.client.clone(),
+            None => return Err(RelayFault::NotAuthenticated),
+        };
+        let id = match self.connections.resume(&client, &extension, socket) {
+            Some(id) => id,
+            None => {
+                // The client has chosen another browser: what it had suspended is over.
+                for (id, suspended) in self.connections.take_suspended_of(&client) {
+                    detach(id, &suspended.extension, "MCP client disconnected", context);
+                }
+                if self.connections.len() >= context.settings.max_connections {
+                    return Err(RelayFault::ConnectionLimit);
+                }
+                let id = context.ids.connection();
+                let rate = CommandRate::new(context.settings.rates.per_connection, &self.clock);
+                let new = ClientConnection::new(client.clone(), extension.clone(), socket, rate);
+                self.connections.insert(id.clone(), new);
+                id
+            }
+        };
+        let attach = ToExtension::Attach {
+            connection: id.clone(),
+            client,
+        };
+        context.exchange.to_extension(&extension, attach);
+        Ok(json!({
+            "connection_id": id.as_str(),
+            "extension_id": extension.as_str(),
+            "extension_name": name,
+        }))
+    }
+
+    pub(super) fn disconnect(
+        &mut self,
+        socket: SocketId,
+        reason: &'static str,
+        context: &mut RelayContext<'_>,
+    ) {
+        if let Some((id, connection)) = self.connections.take_of_socket(socket) {
+            for open in connection.open_ids() {
+                self.send(socket, RelayFault::Disconnected.answer(Some(open)), context);
+            }
+            detach(id, &connection.extension, reason, context);
+        }
+    }
+
+    fn forward(
+        &mut self,
+        socket: SocketId,
+        (id, method, message): (Id, String, Message),
+        named: Option<&str>,
+        context: &mut RelayContext<'_>,
+    ) -> Result<(), RelayFault> {
+        let settings = context.settings;
+        let (own, connection) = self
+            .connections
+            .of_socket(socket)
+            .ok_or(RelayFault::NotConnected)?;
+        if named.is_some_and(|named| named != own.as_str()) {
+            return Err(RelayFault::WrongConnection);
+        }
+        if message.len() > settings.max_command {
+            return Err(RelayFault::TooLarge(settings.max_command));
+        }
+        settings.policy.check(&method, &message)?;
+        if connection.has_open(&id) {
+            return Err(RelayFault::InvalidRequest("a request with this id is open"));
+        }
+        if connection.open_count() >= settings.max_open_commands {
+            return Err(RelayFault::QueueFull);
+        }
+        connection.rate.count()?;
+        self.rate.count()?;
+        self.next_number += 1;
+        let number = self.next_number;
+        connection.begin(number, id.clone());
+        context.counters.commands += 1;
+        let command = Command {
+            connection: own,
+            number,
+            id,
+            method,
+            message,
+            deadline: context.now.elapsed + settings.command_timeout,
+        };
+        let extension = connection.extension.clone();
+        let message = ToExtension::Command(Box::new(command));
+        context.exchange.to_extension(&extension, message);
+        Ok(())
+    }
+}
