@@ -1,6 +1,7 @@
 //! The clients of a user: their sockets, their connections, and the commands that they wait for.
 
 mod connections;
+mod direct;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -282,6 +283,7 @@ impl ClientSide {
         named: Option<&str>,
         context: &mut RelayContext<'_>,
     ) -> Result<(), RelayFault> {
+        self.connect_directly(socket, context)?;
         let settings = context.settings;
         let (own, connection) = self
             .connections

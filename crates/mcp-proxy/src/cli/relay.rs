@@ -17,6 +17,7 @@ Examples:
   mcp-proxy relay init                      create a secret, and print what to do next
   mcp-proxy relay                           extensions at /extension, MCP clients at /mcp, both at /
   mcp-proxy token issue --user ada          a token for Ada's browser and for her clients
+  mcp-proxy relay --direct                  without tokens, for you on this machine
   mcp-proxy relay --jwks keys.json --tls-cert cert.pem --tls-key key.pem --listen-host 0.0.0.0
                                             for others, with the keys of an identity provider
 
@@ -29,6 +30,14 @@ docs/relay.md explains the protocol, the limits and how to run it for others.";
 pub struct RelayArgs {
     #[command(subcommand)]
     pub command: Option<RelayCommand>,
+
+    /// Ask for no tokens: one user, on this machine only
+    #[arg(
+        long,
+        conflicts_with_all = ["jwt_secret_file", "jwt_public_key", "jwks", "revoked_file"],
+        help_heading = "Tokens"
+    )]
+    pub direct: bool,
 
     /// Check tokens with the secret in this file (HS256) [default: the one of `relay init`]
     #[arg(long, value_name = "FILE", help_heading = "Tokens")]
