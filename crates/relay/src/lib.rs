@@ -37,7 +37,7 @@ mod user;
 pub use client_side::NewClient;
 pub use counters::RelayCounters;
 pub use driver::{
-    CheckedToken, RelayDriver, RelayOptions, RelaySocket, RelaySocketHandle, TokenCheck,
+    CheckedToken, KeyRefresh, RelayDriver, RelayOptions, RelaySocket, RelaySocketHandle, TokenCheck,
 };
 pub use extension_side::NewExtension;
 pub use fault::{Delivered, RelayFault};

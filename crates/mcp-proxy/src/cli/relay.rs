@@ -52,8 +52,8 @@ pub struct RelayArgs {
     )]
     pub jwt_public_key: Option<PathBuf>,
 
-    /// Check tokens with the keys in this JSON Web Key Set
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["jwt_secret_file", "jwt_public_key"], help_heading = "Tokens")]
+    /// Check tokens with the keys in this JSON Web Key Set; an https URL is fetched again every 10 minutes, and for a key that is not known
+    #[arg(long, value_name = "FILE|URL", conflicts_with_all = ["jwt_secret_file", "jwt_public_key"], help_heading = "Tokens")]
     pub jwks: Option<PathBuf>,
 
     /// Tokens that are not accepted any more; read again when it changes [default: that of `token revoke`]
@@ -158,6 +158,10 @@ pub fn adapt_flags(arg: clap::Arg) -> clap::Arg {
         "listen_host" => arg.help(
             "Address to listen on; anything but loopback requires TLS or --behind-tls-proxy [default: 127.0.0.1]",
         ),
+        "ca_file" => arg
+            .hide(false)
+            .help_heading("Tokens")
+            .help("Certificate authorities for the server of a --jwks URL, in addition to the system's (PEM)"),
         "tls_cert" => arg.help("Certificate chain for clients and browsers (PEM)"),
         hidden if HIDDEN.contains(&hidden) => arg.hide(true),
         _ => arg,

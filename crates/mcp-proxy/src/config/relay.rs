@@ -1,9 +1,10 @@
 //! What the flags of `relay` mean.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result, bail};
+use http::Uri;
 use mcp_proxy_relay::{
     PolicyList, RelayAccess, RelayDriver, RelayPolicy, RelayRates, RelaySettings,
 };
@@ -23,7 +24,7 @@ pub struct RelayTarget {
     /// The longest answer of an extension.
     pub max_answer: usize,
     /// What tokens are checked with.
-    pub keys: RelayKeys,
+    pub keys: Arc<RelayKeys>,
     /// `--threads`
     pub threads: Option<std::num::NonZeroUsize>,
     /// Set once it runs.
@@ -35,12 +36,26 @@ pub struct RelayTarget {
 pub enum RelayKeys {
     /// `--direct`: nobody shows a token.
     Direct,
-    /// Keys that never change.
-    Fixed {
-        /// Checks signatures.
-        verifier: Arc<TokenVerifier>,
+    /// Tokens are checked.
+    Tokens {
+        /// With what.
+        keys: KeySource,
         /// Where revoked tokens are listed.
         revoked_file: PathBuf,
+    },
+}
+
+/// Where the keys that tokens are checked with come from.
+#[derive(Clone)]
+pub enum KeySource {
+    /// A file, which was read.
+    File(Arc<TokenVerifier>),
+    /// `--jwks` with a URL.
+    Url {
+        /// Where the key set is.
+        url: Uri,
+        /// `--ca-file`
+        ca_file: Option<PathBuf>,
     },
 }
 
@@ -51,7 +66,7 @@ impl Config {
         let target = RelayTarget {
             settings: settings(args)?,
             max_answer: usize::try_from(args.max_answer).unwrap_or(usize::MAX),
-            keys: keys(args)?,
+            keys: Arc::new(keys(args)?),
             threads: args.threads,
             driver: Arc::default(),
         };
@@ -127,10 +142,40 @@ fn keys(args: &RelayArgs) -> Result<RelayKeys> {
     // A file that cannot be read would let revoked tokens in.
     RevocationList::open(&revoked_file)
         .with_context(|| format!("--revoked-file: cannot read {}", revoked_file.display()))?;
-    Ok(RelayKeys::Fixed {
-        verifier: Arc::new(verifier(args)?),
+    Ok(RelayKeys::Tokens {
+        keys: key_source(args)?,
         revoked_file,
     })
+}
+
+fn key_source(args: &RelayArgs) -> Result<KeySource> {
+    let named = args.jwks.as_deref().and_then(Path::to_str);
+    let Some(url) = named.and_then(jwks_url).transpose()? else {
+        if args.proxy.ca_file.is_some() {
+            bail!("--ca-file is for the server of a --jwks URL");
+        }
+        return Ok(KeySource::File(Arc::new(verifier(args)?)));
+    };
+    Ok(KeySource::Url {
+        url,
+        ca_file: args.proxy.ca_file.clone(),
+    })
+}
+
+/// The URL of a key set, if it is not a file. Over plain HTTP everybody on the way could put in a key of their own.
+fn jwks_url(text: &str) -> Option<Result<Uri>> {
+    let (scheme, _) = text.split_once("://")?;
+    let url: Result<Uri> = text.parse().context("--jwks: this is not a URL");
+    Some(url.and_then(|url| {
+        let host = url.host().unwrap_or_default();
+        match scheme.to_ascii_lowercase().as_str() {
+            _ if host.is_empty() => bail!("--jwks: the URL names no host"),
+            "https" => Ok(url),
+            "http" if is_loopback(host) => Ok(url),
+            "http" => bail!("--jwks: keys are fetched over https; http is for this machine only"),
+            _ => bail!("--jwks: {scheme}:// is not supported; give a file or an https:// URL"),
+        }
+    }))
 }
 
 fn verifier(args: &RelayArgs) -> Result<TokenVerifier> {
@@ -140,7 +185,8 @@ fn verifier(args: &RelayArgs) -> Result<TokenVerifier> {
     if let Some(path) = &args.jwks {
         let keys = std::fs::read(path)
             .with_context(|| format!("--jwks: cannot read {}", path.display()))?;
-        return TokenVerifier::from_jwks(&keys).context("--jwks");
+        return TokenVerifier::from_jwks(&keys)
+            .with_context(|| format!("--jwks: {}", path.display()));
     }
     if let Some(path) = &args.jwt_secret_file {
         return TokenVerifier::from_secret_file(path).context("--jwt-secret-file");

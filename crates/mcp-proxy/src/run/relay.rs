@@ -1,5 +1,6 @@
 //! `relay`: MCP clients and browser extensions, each over a WebSocket.
 
+mod fetched_keys;
 mod health;
 mod init;
 mod sockets;
@@ -20,7 +21,6 @@ use crate::config::{Config, RelayTarget};
 
 use health::RelayHealth;
 use sockets::SocketHandler;
-use token_check::token_check;
 
 /// How long a socket may take to show its token.
 const AUTHENTICATION_DEADLINE: Duration = Duration::from_secs(10);
@@ -39,8 +39,8 @@ pub fn run(args: &RelayArgs) -> Result<ExitCode> {
 }
 
 /// Starts the relay of a run: the handlers of its sockets.
-pub fn start(config: &Config, relay: &RelayTarget, run: &Arc<ProxyRun>) -> Result<Routes> {
-    let (check, checker) = token_check(&relay.keys)?;
+pub async fn start(config: &Config, relay: &RelayTarget, run: &Arc<ProxyRun>) -> Result<Routes> {
+    let tokens = token_check::open(&relay.keys).await?;
     let driver = RelayDriver::start(RelayOptions {
         run: Arc::clone(run),
         carry: CarryOptions {
@@ -51,14 +51,15 @@ pub fn start(config: &Config, relay: &RelayTarget, run: &Arc<ProxyRun>) -> Resul
             ..proxy::carry_options(config.limits)
         },
         settings: relay.settings.clone(),
-        check,
+        check: tokens.check,
+        refresh_keys: tokens.refresh_keys,
         max_answer: relay.max_answer,
         authentication_deadline: AUTHENTICATION_DEADLINE,
         authentications_per_second: AUTHENTICATIONS_PER_SECOND,
     });
     let _ = relay.driver.set(Arc::clone(&driver));
-    if let Some(checker) = checker {
-        tokio::spawn(checker.follow_revocations(Arc::clone(&driver)));
+    if let Some(checker) = tokens.checker {
+        checker.spawn(Arc::clone(&driver));
     }
     let access = relay.settings.access;
     let socket = |path| SocketHandler::new(Arc::clone(&driver), path, access);

@@ -2,6 +2,7 @@
 
 mod direct;
 mod hostile;
+mod key_sets;
 mod peers;
 mod record;
 

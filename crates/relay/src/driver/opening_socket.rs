@@ -70,6 +70,9 @@ pub(super) async fn open(
     };
     let checked = match driver.admission.turn().await {
         Ok(()) => {
+            if let Some(refresh) = &driver.options.refresh_keys {
+                refresh(&credentials.token).await;
+            }
             let checked = (driver.options.check)(&credentials.token);
             checked.map_err(|why| credentials.refusal(why))
         }

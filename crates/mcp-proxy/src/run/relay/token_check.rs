@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_relay::{CheckedToken, RelayDriver, TokenCheck};
+use mcp_proxy_relay::{CheckedToken, KeyRefresh, RelayDriver, TokenCheck};
 use mcp_proxy_token::{RevocationList, TokenVerifier, VerifiedToken};
 
-use crate::config::RelayKeys;
+use super::fetched_keys::FetchedKeys;
+use crate::config::{KeySource, RelayKeys};
 use crate::printer;
 
 /// How much longer than it says a token is accepted.
@@ -20,30 +21,62 @@ const DIRECT_USER: &str = "local";
 
 /// Checks tokens.
 pub struct TokenChecker {
-    verifier: Arc<TokenVerifier>,
+    keys: TokenKeys,
     revoked_file: PathBuf,
     revoked: Mutex<RevocationList>,
 }
 
-/// What decides about tokens, and what has to be kept up to date for it.
-pub fn token_check(keys: &RelayKeys) -> Result<(TokenCheck, Option<Arc<TokenChecker>>)> {
-    match keys {
-        RelayKeys::Direct => Ok((Arc::new(|_| Ok(direct_user())), None)),
-        RelayKeys::Fixed {
-            verifier,
-            revoked_file,
-        } => {
-            let revoked = RevocationList::open(revoked_file)
-                .with_context(|| format!("cannot read {}", revoked_file.display()))?;
-            let checker = Arc::new(TokenChecker {
-                verifier: Arc::clone(verifier),
-                revoked_file: revoked_file.clone(),
-                revoked: Mutex::new(revoked),
-            });
-            let own = Arc::clone(&checker);
-            Ok((Arc::new(move |token| own.check(token)), Some(checker)))
+enum TokenKeys {
+    Fixed(Arc<TokenVerifier>),
+    Fetched(Arc<FetchedKeys>),
+}
+
+/// What decides about tokens.
+pub struct TokenDecision {
+    pub check: TokenCheck,
+    pub refresh_keys: Option<KeyRefresh>,
+    /// What has to be kept up to date for it.
+    pub checker: Option<Arc<TokenChecker>>,
+}
+
+/// Opens the files and fetches the keys that decide about tokens.
+pub async fn open(keys: &RelayKeys) -> Result<TokenDecision> {
+    let RelayKeys::Tokens { keys, revoked_file } = keys else {
+        return Ok(TokenDecision {
+            check: Arc::new(|_| Ok(direct_user())),
+            refresh_keys: None,
+            checker: None,
+        });
+    };
+    let revoked = RevocationList::open(revoked_file)
+        .with_context(|| format!("cannot read {}", revoked_file.display()))?;
+    let keys = match keys {
+        KeySource::File(verifier) => TokenKeys::Fixed(Arc::clone(verifier)),
+        KeySource::Url { url, ca_file } => {
+            TokenKeys::Fetched(FetchedKeys::open(url, ca_file.as_deref()).await?)
         }
-    }
+    };
+    let refresh_keys: Option<KeyRefresh> = match &keys {
+        TokenKeys::Fixed(_) => None,
+        TokenKeys::Fetched(fetched) => {
+            let fetched = Arc::clone(fetched);
+            Some(Arc::new(move |token| {
+                let (fetched, token) = (Arc::clone(&fetched), token.to_owned());
+                Box::pin(async move { fetched.refresh_for(&token).await })
+            }))
+        }
+    };
+    let checker = Arc::new(TokenChecker {
+        keys,
+        revoked_file: revoked_file.clone(),
+        revoked: Mutex::new(revoked),
+    });
+    let own = Arc::clone(&checker);
+    Ok(TokenDecision {
+        check: Arc::new(move |token| own.check(token)),
+        refresh_keys,
+        checker: Some(checker),
+    })
 }
 
 /// Everybody, without a token and for good.
@@ -58,7 +91,11 @@ fn direct_user() -> CheckedToken {
 
 impl TokenChecker {
     fn check(&self, token: &str) -> Result<CheckedToken, &'static str> {
-        let verified = self.verifier.verify(token, SystemTime::now());
+        let now = SystemTime::now();
+        let verified = match &self.keys {
+            TokenKeys::Fixed(verifier) => verifier.verify(token, now),
+            TokenKeys::Fetched(fetched) => fetched.verifier().verify(token, now),
+        };
         let verified = verified.map_err(|error| error.peer_text())?;
         let is_revoked = self.revoked().check(&verified);
         is_revoked.map_err(|error| error.peer_text())?;
@@ -82,8 +119,16 @@ impl TokenChecker {
         self.revoked().check(&token).is_ok()
     }
 
+    /// Keeps everything up to date that decides about tokens.
+    pub fn spawn(self: Arc<Self>, driver: Arc<RelayDriver>) {
+        if let TokenKeys::Fetched(fetched) = &self.keys {
+            tokio::spawn(Arc::clone(fetched).keep_fresh());
+        }
+        tokio::spawn(self.follow_revocations(driver));
+    }
+
     /// Reads the file of revoked tokens again when it changes, and closes the sockets whose tokens are in it.
-    pub async fn follow_revocations(self: Arc<Self>, driver: Arc<RelayDriver>) {
+    async fn follow_revocations(self: Arc<Self>, driver: Arc<RelayDriver>) {
         let mut last_problem = None;
         let mut was_changed = false;
         loop {
