@@ -2,6 +2,7 @@
 
 mod connections;
 mod departures;
+mod direct;
 mod extension_news;
 mod requests;
 

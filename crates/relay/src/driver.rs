@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use mcp_proxy_core::{Caller, CarryOptions, Link, ProxyRun};
+use mcp_proxy_core::{BoxFuture, Caller, CarryOptions, Link, ProxyRun};
 use rustc_hash::FxHashMap;
 
 use self::admission::AuthenticationRate;
@@ -65,6 +65,9 @@ pub struct CheckedToken {
 /// Checks a token. The error is what the peer is told.
 pub type TokenCheck = Arc<dyn Fn(&str) -> Result<CheckedToken, &'static str> + Send + Sync>;
 
+/// Gets the keys that a token needs, if it may be that there are newer ones. It takes what time it takes.
+pub type KeyRefresh = Arc<dyn Fn(&str) -> BoxFuture<'static, ()> + Send + Sync>;
+
 /// What a driver is made with.
 pub struct RelayOptions {
     /// The run that clients' conversations belong to.
@@ -75,6 +78,8 @@ pub struct RelayOptions {
     pub settings: RelaySettings,
     /// Decides which tokens are valid.
     pub check: TokenCheck,
+    /// Called before the token of a new socket is checked.
+    pub refresh_keys: Option<KeyRefresh>,
     /// The longest answer of an extension.
     pub max_answer: usize,
     /// How long a socket may take to show its token.

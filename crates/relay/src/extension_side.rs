@@ -2,6 +2,7 @@
 
 mod answers;
 mod attached;
+mod direct;
 mod extension;
 mod turns;
 
@@ -191,7 +192,7 @@ impl ExtensionSide {
         };
         match message {
             ToExtension::Attach { connection, client } => {
-                known.attach(connection, client);
+                known.attach(connection, client, context);
                 self.tell_connections(context);
             }
             ToExtension::Detach { connection, reason } => {

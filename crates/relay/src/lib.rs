@@ -37,7 +37,7 @@ mod user;
 pub use client_side::NewClient;
 pub use counters::RelayCounters;
 pub use driver::{
-    CheckedToken, RelayDriver, RelayOptions, RelaySocket, RelaySocketHandle, TokenCheck,
+    CheckedToken, KeyRefresh, RelayDriver, RelayOptions, RelaySocket, RelaySocketHandle, TokenCheck,
 };
 pub use extension_side::NewExtension;
 pub use fault::{Delivered, RelayFault};
@@ -45,6 +45,6 @@ pub use ids::{ExtensionId, IdSource, RelayConnectionId, SocketId};
 pub use opening::{Credentials, Opening, OpeningStep, SocketPath, SocketRole};
 pub use outbox::{RelayClose, SocketOutput};
 pub use policy::{PolicyList, RelayPolicy};
-pub use settings::{RelayRates, RelaySettings};
+pub use settings::{RelayAccess, RelayRates, RelaySettings};
 pub use time::RelayTime;
 pub use user::UserRelay;

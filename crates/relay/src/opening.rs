@@ -1,5 +1,7 @@
 //! A socket before its user is known: who is it, and what does it show?
 
+mod direct;
+
 use bytes::Bytes;
 use mcp_proxy_wire::{Field, Id, Kind, Message};
 
@@ -7,6 +9,7 @@ use crate::fault::RelayFault;
 use crate::ids::is_usable_client_id;
 use crate::messages;
 use crate::outbox::{RelayClose, SocketOutput};
+use crate::settings::RelayAccess;
 
 /// The longest name of a browser or client that is kept.
 const MAX_NAME: usize = 128;
@@ -36,7 +39,7 @@ pub enum SocketRole {
 pub struct Credentials {
     /// Who it says it is.
     pub role: SocketRole,
-    /// The access token.
+    /// The access token; in direct mode it may be empty.
     pub token: String,
     /// What a browser or client calls itself.
     pub name: Option<String>,
@@ -50,6 +53,9 @@ pub struct Credentials {
 #[derive(Debug)]
 pub struct Opening {
     path: SocketPath,
+    access: RelayAccess,
+    /// What an extension called its browser before it was asked.
+    browser: Option<String>,
 }
 
 /// What to do after a message of such a socket.
@@ -59,6 +65,8 @@ pub enum OpeningStep {
     Wait(SocketOutput),
     /// Check these.
     Check(Credentials),
+    /// Check these. The message is already the first command of a client that sends no handshake.
+    Begin(Credentials),
 }
 
 impl std::fmt::Debug for Credentials {
@@ -74,8 +82,12 @@ impl std::fmt::Debug for Credentials {
 
 impl Opening {
     /// A new socket at a path.
-    pub fn new(path: SocketPath) -> Opening {
-        Opening { path }
+    pub fn new(path: SocketPath, access: RelayAccess) -> Opening {
+        Opening {
+            path,
+            access,
+            browser: None,
+        }
     }
 
     /// What the relay says first: it asks extensions who they are. A client ignores the question.
@@ -88,8 +100,13 @@ impl Opening {
 
     /// A message of the peer.
     pub fn message(&mut self, message: &Message) -> OpeningStep {
+        if self.access == RelayAccess::Direct
+            && let Some(step) = self.direct_message(message)
+        {
+            return step;
+        }
         if self.path != SocketPath::Client && is_answer_to_first(message) {
-            return match extension_credentials(message) {
+            return match extension_credentials(message, self.access) {
                 Ok(credentials) => OpeningStep::Check(credentials),
                 Err(_) => OpeningStep::Wait(closed(RelayClose::Unauthorized("no credentials"))),
             };
@@ -99,7 +116,7 @@ impl Opening {
             return OpeningStep::Wait(SocketOutput::default());
         }
         match message.kind() {
-            _ if is_handshake(message) => match client_credentials(message) {
+            _ if is_handshake(message) => match client_credentials(message, self.access) {
                 Ok(credentials) => OpeningStep::Check(credentials),
                 Err(fault) => OpeningStep::Wait(answered(message, &fault)),
             },
@@ -133,30 +150,42 @@ pub(crate) fn is_handshake(message: &Message) -> bool {
 }
 
 /// The handshake of a client that may be connected already.
-pub(crate) fn client_credentials(message: &Message) -> Result<Credentials, RelayFault> {
+pub(crate) fn client_credentials(
+    message: &Message,
+    access: RelayAccess,
+) -> Result<Credentials, RelayFault> {
     let request = match message.kind() {
         Kind::Notification => None,
         _ => Some(messages::client_id_of(message)?),
     };
-    credentials(SocketRole::Client, message, message.params(), request)
+    let mut shown = credentials(SocketRole::Client, message, message.params(), access)?;
+    shown.request = request;
+    Ok(shown)
 }
 
 /// An extension's answer to `authenticate`.
-pub(crate) fn extension_credentials(message: &Message) -> Result<Credentials, RelayFault> {
-    credentials(SocketRole::Extension, message, message.result(), None)
+pub(crate) fn extension_credentials(
+    message: &Message,
+    access: RelayAccess,
+) -> Result<Credentials, RelayFault> {
+    credentials(SocketRole::Extension, message, message.result(), access)
 }
 
 fn credentials(
     role: SocketRole,
     message: &Message,
     object: Option<mcp_proxy_wire::Span>,
-    request: Option<Id>,
+    access: RelayAccess,
 ) -> Result<Credentials, RelayFault> {
     let text = |spellings| messages::text_member(message, object, spellings);
-    let token = text(["access_token", "accessToken"])
-        .map_err(|()| RelayFault::InvalidParams("accessToken must be a string"))?
-        .filter(|token| !token.is_empty())
-        .ok_or(RelayFault::InvalidParams("accessToken is missing"))?;
+    let token = text(["access_token", "accessToken"]);
+    let token = match access {
+        RelayAccess::Direct => token.ok().flatten().unwrap_or_default(),
+        RelayAccess::Tokens => token
+            .map_err(|()| RelayFault::InvalidParams("accessToken must be a string"))?
+            .filter(|token| !token.is_empty())
+            .ok_or(RelayFault::InvalidParams("accessToken is missing"))?,
+    };
     let name = text(["name", "name"]).unwrap_or_default();
     let client_id = text(["client_id", "clientId"]).unwrap_or_default();
     Ok(Credentials {
@@ -164,7 +193,7 @@ fn credentials(
         token,
         name: name.map(|name| name.chars().take(MAX_NAME).collect()),
         client_id: client_id.filter(|id| is_usable_client_id(id)),
-        request,
+        request: None,
     })
 }
 

@@ -7,6 +7,8 @@ use crate::policy::RelayPolicy;
 /// Limits, times and policy of one user's relay. The default is that of the command line.
 #[derive(Clone, Debug)]
 pub struct RelaySettings {
+    /// Who may use it.
+    pub access: RelayAccess,
     /// How long an extension may take for a command.
     pub command_timeout: Duration,
     /// How long a lost client or extension can come back to its connections.
@@ -34,6 +36,16 @@ pub struct RelaySettings {
     pub policy: RelayPolicy,
 }
 
+/// Who may use a relay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RelayAccess {
+    /// Those who show a token, which says whose they are.
+    #[default]
+    Tokens,
+    /// Everybody who can connect, without a token. All of them belong to one user.
+    Direct,
+}
+
 /// How many commands a second are accepted, after a burst of the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelayRates {
@@ -48,6 +60,7 @@ pub struct RelayRates {
 impl Default for RelaySettings {
     fn default() -> RelaySettings {
         RelaySettings {
+            access: RelayAccess::default(),
             command_timeout: Duration::from_secs(30),
             resume_window: Duration::from_secs(30),
             status_interval: Duration::from_secs(20),

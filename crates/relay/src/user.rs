@@ -15,7 +15,7 @@ use crate::ids::{IdSource, SocketId};
 use crate::opening::{self, Credentials};
 use crate::outbox::{Outbox, RelayClose, SocketOutput};
 use crate::rates::ToldClock;
-use crate::settings::RelaySettings;
+use crate::settings::{RelayAccess, RelaySettings};
 use crate::time::RelayTime;
 
 /// The clients and extensions of one user, and everything between them.
@@ -66,8 +66,12 @@ impl UserRelay {
             return;
         }
         let name = self.name.clone();
+        let named = match self.shared.settings.access {
+            RelayAccess::Direct => &self.extensions.named(new),
+            RelayAccess::Tokens => new,
+        };
         let older = self.run(now, |clients, extensions, context| {
-            extensions.join(socket, &name, new, clients.count(), context)
+            extensions.join(socket, &name, named, clients.count(), context)
         });
         self.replaced.extend(older);
         self.next_tick = now.elapsed;
@@ -80,12 +84,13 @@ impl UserRelay {
         socket: SocketId,
         message: &Message,
     ) -> Option<Result<Credentials, RelayFault>> {
+        let access = self.shared.settings.access;
         if self.clients.has(socket) {
             let is_handshake = opening::is_handshake(message);
-            return is_handshake.then(|| opening::client_credentials(message));
+            return is_handshake.then(|| opening::client_credentials(message, access));
         }
         let is_renewal = self.extensions.is_renewal(socket, message);
-        is_renewal.then(|| opening::extension_credentials(message))
+        is_renewal.then(|| opening::extension_credentials(message, access))
     }
 
     /// The credentials of a renewal are good.

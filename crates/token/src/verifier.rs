@@ -73,6 +73,12 @@ impl TokenVerifier {
         VerifiedToken::from_claims(&token.claims, now)
     }
 
+    /// Whether a token names a key that is not in the set: a newer set may have it.
+    pub fn lacks_key_of(&self, token: &str) -> bool {
+        let token = CompactToken::parse(token);
+        token.is_ok_and(|token| matches!(self.key_for(&token.header), Err(TokenError::UnknownKey)))
+    }
+
     fn key_for(&self, header: &TokenHeader) -> Result<&VerificationKey, TokenError> {
         let keys = match &self.keys {
             Keys::One(key) => return Ok(key),

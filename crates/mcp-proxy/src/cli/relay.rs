@@ -17,6 +17,7 @@ Examples:
   mcp-proxy relay init                      create a secret, and print what to do next
   mcp-proxy relay                           extensions at /extension, MCP clients at /mcp, both at /
   mcp-proxy token issue --user ada          a token for Ada's browser and for her clients
+  mcp-proxy relay --direct                  without tokens, for you on this machine
   mcp-proxy relay --jwks keys.json --tls-cert cert.pem --tls-key key.pem --listen-host 0.0.0.0
                                             for others, with the keys of an identity provider
 
@@ -29,6 +30,14 @@ docs/relay.md explains the protocol, the limits and how to run it for others.";
 pub struct RelayArgs {
     #[command(subcommand)]
     pub command: Option<RelayCommand>,
+
+    /// Ask for no tokens: one user, on this machine only
+    #[arg(
+        long,
+        conflicts_with_all = ["jwt_secret_file", "jwt_public_key", "jwks", "revoked_file"],
+        help_heading = "Tokens"
+    )]
+    pub direct: bool,
 
     /// Check tokens with the secret in this file (HS256) [default: the one of `relay init`]
     #[arg(long, value_name = "FILE", help_heading = "Tokens")]
@@ -43,8 +52,8 @@ pub struct RelayArgs {
     )]
     pub jwt_public_key: Option<PathBuf>,
 
-    /// Check tokens with the keys in this JSON Web Key Set
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["jwt_secret_file", "jwt_public_key"], help_heading = "Tokens")]
+    /// Check tokens with the keys in this JSON Web Key Set; an https URL is fetched again every 10 minutes, and for a key that is not known
+    #[arg(long, value_name = "FILE|URL", conflicts_with_all = ["jwt_secret_file", "jwt_public_key"], help_heading = "Tokens")]
     pub jwks: Option<PathBuf>,
 
     /// Tokens that are not accepted any more; read again when it changes [default: that of `token revoke`]
@@ -149,6 +158,10 @@ pub fn adapt_flags(arg: clap::Arg) -> clap::Arg {
         "listen_host" => arg.help(
             "Address to listen on; anything but loopback requires TLS or --behind-tls-proxy [default: 127.0.0.1]",
         ),
+        "ca_file" => arg
+            .hide(false)
+            .help_heading("Tokens")
+            .help("Certificate authorities for the server of a --jwks URL, in addition to the system's (PEM)"),
         "tls_cert" => arg.help("Certificate chain for clients and browsers (PEM)"),
         hidden if HIDDEN.contains(&hidden) => arg.hide(true),
         _ => arg,

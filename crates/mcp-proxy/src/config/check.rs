@@ -10,7 +10,7 @@ use http::Uri;
 use mcp_proxy_core::{HoldOptions, HoldPolicy, HoldTimeout, InterceptMode};
 use mcp_proxy_hub::config::is_ordinary;
 use mcp_proxy_session::{CredentialRedaction, Filter, RecordLocation, RecordOptions, Redaction};
-use mcp_proxy_transport::http::{Admission, BrowserExtensions, LegacyClients, Token};
+use mcp_proxy_transport::http::{Admission, LegacyClients, Token};
 use mcp_proxy_transport::process::{Environment, GuardProgram, ServerCommand, Supervisor};
 use mcp_proxy_transport::stdio::stdin_is_a_channel;
 use mcp_proxy_wire::Transport;
@@ -322,7 +322,7 @@ fn listen(args: &ProxyArgs) -> Result<ClientEndpoint> {
             token,
             hosts: args.allow_host.clone(),
             origins: args.allow_origin.clone(),
-            extensions: BrowserExtensions::Named,
+            ..Admission::default()
         },
         token_file,
         tls,

@@ -1,23 +1,20 @@
 //! What the flags of `relay` mean.
 
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result, bail};
+use http::Uri;
 use mcp_proxy_relay::{
-    CheckedToken, PolicyList, RelayDriver, RelayPolicy, RelayRates, RelaySettings,
+    PolicyList, RelayAccess, RelayDriver, RelayPolicy, RelayRates, RelaySettings,
 };
-use mcp_proxy_token::{RevocationList, TokenVerifier, VerifiedToken};
-use mcp_proxy_transport::http::{Admission, BrowserExtensions, LegacyClients};
+use mcp_proxy_token::{RevocationList, TokenVerifier};
+use mcp_proxy_transport::http::{Admission, BrowserExtensions, LegacyClients, LocalPages};
 use mcp_proxy_wire::Transport;
 
 use super::{ClientEndpoint, Config, RelayFile, Target, is_loopback};
 use crate::cli::proxy::{ClientKind, DEFAULT_HOST};
 use crate::cli::relay::{RELAY_PORT, RelayArgs};
-
-/// How much longer than it says a token is accepted.
-const LEEWAY_SECONDS: i64 = 5;
 
 /// Clients and extensions in place of a server.
 #[derive(Clone)]
@@ -26,14 +23,40 @@ pub struct RelayTarget {
     pub settings: RelaySettings,
     /// The longest answer of an extension.
     pub max_answer: usize,
-    /// Checks the signatures of tokens.
-    pub verifier: Arc<TokenVerifier>,
-    /// Where revoked tokens are listed.
-    pub revoked_file: PathBuf,
+    /// What tokens are checked with.
+    pub keys: Arc<RelayKeys>,
     /// `--threads`
     pub threads: Option<std::num::NonZeroUsize>,
     /// Set once it runs.
     pub driver: Arc<OnceLock<Arc<RelayDriver>>>,
+}
+
+/// What tokens are checked with.
+#[derive(Clone)]
+pub enum RelayKeys {
+    /// `--direct`: nobody shows a token.
+    Direct,
+    /// Tokens are checked.
+    Tokens {
+        /// With what.
+        keys: KeySource,
+        /// Where revoked tokens are listed.
+        revoked_file: PathBuf,
+    },
+}
+
+/// Where the keys that tokens are checked with come from.
+#[derive(Clone)]
+pub enum KeySource {
+    /// A file, which was read.
+    File(Arc<TokenVerifier>),
+    /// `--jwks` with a URL.
+    Url {
+        /// Where the key set is.
+        url: Uri,
+        /// `--ca-file`
+        ca_file: Option<PathBuf>,
+    },
 }
 
 impl Config {
@@ -43,18 +66,10 @@ impl Config {
         let target = RelayTarget {
             settings: settings(args)?,
             max_answer: usize::try_from(args.max_answer).unwrap_or(usize::MAX),
-            verifier: Arc::new(verifier(args)?),
-            revoked_file: RelayFile::Revoked.path(args.revoked_file.as_deref())?,
+            keys: Arc::new(keys(args)?),
             threads: args.threads,
             driver: Arc::default(),
         };
-        // A file that cannot be read would let revoked tokens in.
-        RevocationList::open(&target.revoked_file).with_context(|| {
-            format!(
-                "--revoked-file: cannot read {}",
-                target.revoked_file.display()
-            )
-        })?;
         let listen = endpoint(args)?;
         let mut proxy = args.proxy.clone();
         proxy.listen = Some(ClientKind::Http);
@@ -101,6 +116,10 @@ fn settings(args: &RelayArgs) -> Result<RelaySettings> {
             .map_err(|error| anyhow::anyhow!("the pattern {error}"))?;
     }
     Ok(RelaySettings {
+        access: match args.direct {
+            true => RelayAccess::Direct,
+            false => RelayAccess::Tokens,
+        },
         command_timeout: args.command_timeout,
         resume_window: args.resume_window,
         max_connections: args.max_connections.get(),
@@ -115,6 +134,50 @@ fn settings(args: &RelayArgs) -> Result<RelaySettings> {
     })
 }
 
+fn keys(args: &RelayArgs) -> Result<RelayKeys> {
+    if args.direct {
+        return Ok(RelayKeys::Direct);
+    }
+    let revoked_file = RelayFile::Revoked.path(args.revoked_file.as_deref())?;
+    // A file that cannot be read would let revoked tokens in.
+    RevocationList::open(&revoked_file)
+        .with_context(|| format!("--revoked-file: cannot read {}", revoked_file.display()))?;
+    Ok(RelayKeys::Tokens {
+        keys: key_source(args)?,
+        revoked_file,
+    })
+}
+
+fn key_source(args: &RelayArgs) -> Result<KeySource> {
+    let named = args.jwks.as_deref().and_then(Path::to_str);
+    let Some(url) = named.and_then(jwks_url).transpose()? else {
+        if args.proxy.ca_file.is_some() {
+            bail!("--ca-file is for the server of a --jwks URL");
+        }
+        return Ok(KeySource::File(Arc::new(verifier(args)?)));
+    };
+    Ok(KeySource::Url {
+        url,
+        ca_file: args.proxy.ca_file.clone(),
+    })
+}
+
+/// The URL of a key set, if it is not a file. Over plain HTTP everybody on the way could put in a key of their own.
+fn jwks_url(text: &str) -> Option<Result<Uri>> {
+    let (scheme, _) = text.split_once("://")?;
+    let url: Result<Uri> = text.parse().context("--jwks: this is not a URL");
+    Some(url.and_then(|url| {
+        let host = url.host().unwrap_or_default();
+        match scheme.to_ascii_lowercase().as_str() {
+            _ if host.is_empty() => bail!("--jwks: the URL names no host"),
+            "https" => Ok(url),
+            "http" if is_loopback(host) => Ok(url),
+            "http" => bail!("--jwks: keys are fetched over https; http is for this machine only"),
+            _ => bail!("--jwks: {scheme}:// is not supported; give a file or an https:// URL"),
+        }
+    }))
+}
+
 fn verifier(args: &RelayArgs) -> Result<TokenVerifier> {
     if let Some(path) = &args.jwt_public_key {
         return TokenVerifier::from_public_key_file(path).context("--jwt-public-key");
@@ -122,7 +185,8 @@ fn verifier(args: &RelayArgs) -> Result<TokenVerifier> {
     if let Some(path) = &args.jwks {
         let keys = std::fs::read(path)
             .with_context(|| format!("--jwks: cannot read {}", path.display()))?;
-        return TokenVerifier::from_jwks(&keys).context("--jwks");
+        return TokenVerifier::from_jwks(&keys)
+            .with_context(|| format!("--jwks: {}", path.display()));
     }
     if let Some(path) = &args.jwt_secret_file {
         return TokenVerifier::from_secret_file(path).context("--jwt-secret-file");
@@ -140,6 +204,9 @@ fn endpoint(args: &RelayArgs) -> Result<ClientEndpoint> {
     let proxy = &args.proxy;
     let host = proxy.listen_host.as_deref().unwrap_or(DEFAULT_HOST);
     let tls = proxy.tls_cert.clone().zip(proxy.tls_key.clone());
+    if args.direct {
+        check_direct(args, host)?;
+    }
     if !is_loopback(host) && tls.is_none() && !proxy.behind_tls_proxy {
         bail!(
             "--listen-host {host}: others can reach this address; give --tls-cert and --tls-key, or \
@@ -160,6 +227,11 @@ fn endpoint(args: &RelayArgs) -> Result<ClientEndpoint> {
                 true => BrowserExtensions::Any,
                 false => BrowserExtensions::Named,
             },
+            // Without tokens a page of this machine would need nothing at all.
+            local_pages: match args.direct {
+                true => LocalPages::Refused,
+                false => LocalPages::Admitted,
+            },
         },
         token_file: None,
         tls,
@@ -167,47 +239,23 @@ fn endpoint(args: &RelayArgs) -> Result<ClientEndpoint> {
     })
 }
 
-impl RelayTarget {
-    /// Checks a token as it is shown.
-    pub fn check(
-        &self,
-        token: &str,
-        revoked: &Mutex<RevocationList>,
-    ) -> Result<CheckedToken, &'static str> {
-        let verified = self.verifier.verify(token, SystemTime::now());
-        let verified = verified.map_err(|error| error.peer_text())?;
-        revoked
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .check(&verified)
-            .map_err(|error| error.peer_text())?;
-        Ok(CheckedToken {
-            // As long as it is accepted.
-            expires_at: seconds(verified.expires_at).saturating_add(LEEWAY_SECONDS),
-            issued_at: verified.issued_at.map(seconds),
-            token_id: verified.token_id,
-            user: verified.user,
-        })
+/// Without tokens, everything that would let somebody else in is refused.
+fn check_direct(args: &RelayArgs, host: &str) -> Result<()> {
+    let proxy = &args.proxy;
+    if !is_loopback(host) {
+        bail!(
+            "--listen-host {host}: others can reach this address; --direct is for this machine only"
+        );
     }
-
-    /// A token that was checked before, as the list of revoked tokens wants it.
-    pub fn verified(token: &CheckedToken) -> VerifiedToken {
-        VerifiedToken {
-            user: token.user.clone(),
-            expires_at: time(token.expires_at),
-            issued_at: token.issued_at.map(time),
-            token_id: token.token_id.clone(),
-            connection_url: None,
+    let given = [
+        (proxy.behind_tls_proxy, "--behind-tls-proxy"),
+        (!proxy.allow_host.is_empty(), "--allow-host"),
+        (!proxy.allow_origin.is_empty(), "--allow-origin"),
+    ];
+    match given.iter().find(|(given, _)| *given) {
+        Some((_, flag)) => {
+            bail!("{flag} would let others in, and --direct asks nobody for a token")
         }
+        None => Ok(()),
     }
-}
-
-/// Since 1970. Tokens have no times before that.
-fn seconds(time: SystemTime) -> i64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH);
-    i64::try_from(since.unwrap_or_default().as_secs()).unwrap_or(i64::MAX)
-}
-
-fn time(seconds: i64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }

@@ -1,6 +1,8 @@
 //! `relay` over real sockets.
 
+mod direct;
 mod hostile;
+mod key_sets;
 mod peers;
 mod record;
 
@@ -39,13 +41,26 @@ impl TestRelay {
             .output()
             .unwrap();
         assert!(made.status.success(), "{made:?}");
-        let state = folder.path().join("state");
         let revoked = folder.path().join("revoked");
         let (secret, revoked) = (secret.to_str().unwrap(), revoked.to_str().unwrap());
-        let mut args = vec!["relay", "--listen-port", "0", "--headless"];
-        args.extend(["--jwt-secret-file", secret, "--revoked-file", revoked]);
+        let mut args = vec!["--jwt-secret-file", secret, "--revoked-file", revoked];
         args.extend(more);
-        let program = ListeningProgram::start_with(&args, &[("XDG_STATE_HOME", state)]);
+        TestRelay::start_in(&args, folder)
+    }
+
+    /// One whose flags say what tokens are checked with, if they are.
+    fn start_without_keys(flags: &[&str]) -> TestRelay {
+        TestRelay::start_in(flags, tempfile::tempdir().unwrap())
+    }
+
+    fn start_in(flags: &[&str], folder: TempDir) -> TestRelay {
+        let mut args = vec!["relay", "--listen-port", "0", "--headless"];
+        args.extend(flags);
+        let folders = [
+            ("XDG_STATE_HOME", folder.path().join("state")),
+            ("XDG_CONFIG_HOME", folder.path().join("config")),
+        ];
+        let program = ListeningProgram::start_with(&args, &folders);
         TestRelay { program, folder }
     }
 

@@ -74,7 +74,7 @@ impl ClientSide {
         json!({"extensions": shown.collect::<Vec<_>>()})
     }
 
-    fn connect(
+    pub(super) fn connect(
         &mut self,
         socket: SocketId,
         extension: ExtensionId,
@@ -142,6 +142,7 @@ impl ClientSide {
         named: Option<&str>,
         context: &mut RelayContext<'_>,
     ) -> Result<(), RelayFault> {
+        self.connect_directly(socket, context)?;
         let settings = context.settings;
         let (own, connection) = self
             .connections

@@ -109,7 +109,7 @@ impl CredentialFilter {
     /// that is called one. It reaches the relay without being recorded.
     fn shows_token(&self, message: &Message) -> bool {
         let contains = |word: &str| memmem::find(message.raw(), word.as_bytes()).is_some();
-        if contains(&self.token) {
+        if !self.token.is_empty() && contains(&self.token) {
             return true;
         }
         let names = ["accessToken", "access_token"];
@@ -137,7 +137,7 @@ impl CredentialFilter {
             }
             return is_taken;
         }
-        match opening::client_credentials(message) {
+        match opening::client_credentials(message, self.driver.options.settings.access) {
             Ok(credentials) => opening_socket::renew(&self.driver, user, id, &credentials),
             Err(fault) => {
                 let answer = fault.answer(message.id().as_ref());

@@ -16,12 +16,15 @@ use crate::extension_side::NewExtension;
 use crate::ids::{IdSource, SocketId};
 use crate::opening::{Credentials, Opening, OpeningStep, SocketRole};
 use crate::outbox::{RelayClose, SocketOutput};
+use crate::settings::RelayAccess;
 use crate::user::UserRelay;
 
 /// How much larger than allowed a command may be and still get an answer.
 const REFUSED_BYTES: usize = 1 << 20;
 /// How long a peer may take to agree to a close.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
+/// How long a socket may be silent in direct mode before it is taken for what its path says.
+const DIRECT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A socket whose user is known.
 pub(super) struct Joined {
@@ -47,7 +50,8 @@ pub(super) async fn open(
     mut socket: RelaySocket,
 ) -> Option<Joined> {
     let deadline = driver.options.authentication_deadline;
-    let shown = timeout(deadline, credentials(&mut socket)).await;
+    let access = driver.options.settings.access;
+    let shown = timeout(deadline, credentials(&mut socket, access)).await;
     let (credentials, early) = match shown {
         Ok(Ok(shown)) => shown,
         Ok(Err(output)) => {
@@ -66,6 +70,9 @@ pub(super) async fn open(
     };
     let checked = match driver.admission.turn().await {
         Ok(()) => {
+            if let Some(refresh) = &driver.options.refresh_keys {
+                refresh(&credentials.token).await;
+            }
             let checked = (driver.options.check)(&credentials.token);
             checked.map_err(|why| credentials.refusal(why))
         }
@@ -103,23 +110,37 @@ pub(super) async fn open(
 }
 
 /// The first credentials, with the frames behind them, or what to say instead.
-async fn credentials(socket: &mut RelaySocket) -> Result<(Credentials, Vec<Frame>), SocketOutput> {
-    let mut opening = Opening::new(socket.path);
+async fn credentials(
+    socket: &mut RelaySocket,
+    access: RelayAccess,
+) -> Result<(Credentials, Vec<Frame>), SocketOutput> {
+    let mut opening = Opening::new(socket.path, access);
     if let Some(first) = opening.first_message() {
         write(socket.link.writer.as_mut(), vec![first])
             .await
             .map_err(|_| SocketOutput::default())?;
     }
+    let mut silence = std::pin::pin!(tokio::time::sleep(DIRECT_PATIENCE));
+    let mut is_patient = access == RelayAccess::Direct;
     let mut frames = Vec::new();
     loop {
-        let read = socket.link.reader.read(&mut frames).await;
+        let read = tokio::select! {
+            read = socket.link.reader.read(&mut frames) => read,
+            () = &mut silence, if is_patient => {
+                is_patient = false;
+                match opening.silent_peer() {
+                    Some(peer) => return Ok((peer, Vec::new())),
+                    None => continue,
+                }
+            }
+        };
         read.map_err(|_| SocketOutput::default())?;
         let mut rest = std::mem::take(&mut frames).into_iter();
         while let Some(frame) = rest.next() {
-            let Body::Whole(message) = frame.body else {
+            let Body::Whole(message) = &frame.body else {
                 continue;
             };
-            match opening.message(&message) {
+            match opening.message(message) {
                 OpeningStep::Wait(output) if output.close.is_some() => return Err(output),
                 OpeningStep::Wait(output) => {
                     write(socket.link.writer.as_mut(), output.messages)
@@ -128,6 +149,10 @@ async fn credentials(socket: &mut RelaySocket) -> Result<(Credentials, Vec<Frame
                 }
                 OpeningStep::Check(credentials) => {
                     return Ok((credentials, rest.collect()));
+                }
+                OpeningStep::Begin(credentials) => {
+                    let early = std::iter::once(frame).chain(rest);
+                    return Ok((credentials, early.collect()));
                 }
             }
         }

@@ -29,13 +29,13 @@ pub(super) struct AttachedConnection {
     used: UsedIds,
 }
 
-/// Mapped ids that were used before.
+/// Ids that an extension was sent before.
 #[derive(Debug, Default)]
-struct UsedIds {
+pub(super) struct UsedIds {
     order: VecDeque<u64>,
     known: FxHashSet<u64>,
     /// How many had to be told apart.
-    repeated: u64,
+    pub(super) repeated: u64,
 }
 
 impl AttachedConnection {
@@ -77,7 +77,8 @@ impl AttachedConnection {
 }
 
 impl UsedIds {
-    fn is_new(&mut self, id: &str) -> bool {
+    /// Notes an id, and says whether it was not there before.
+    pub(super) fn is_new(&mut self, id: &str) -> bool {
         let hash = FxBuildHasher.hash_one(Hashed(id));
         if !self.known.insert(hash) {
             return false;

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::AttachedConnection;
 use super::answer;
+use super::direct::DirectIds;
 use super::turns::Turns;
 use crate::command::Command;
 use crate::context::RelayContext;
@@ -16,6 +17,7 @@ use crate::ids::{McpClientId, RelayConnectionId, SocketId};
 use crate::messages;
 use crate::opening;
 use crate::outbox::{Outbox, RelayClose};
+use crate::settings::RelayAccess;
 use crate::tabs::{TabId, TabOwners, TabUse};
 
 /// An extension and everything between it and its clients.
@@ -33,6 +35,8 @@ pub(super) struct Extension {
     /// The expiry of the token that it was asked to replace.
     pub(super) asked_at_expiry: Option<i64>,
     pub(super) connections: FxHashMap<RelayConnectionId, AttachedConnection>,
+    /// In direct mode one connection at a time has ids without a prefix.
+    pub(super) direct: DirectIds,
     pub(super) turns: Turns,
     pub(super) tabs: TabOwners,
     /// Commands that were sent and not answered, by the id that the extension knows.
@@ -117,7 +121,15 @@ impl Extension {
         all.into_iter().map(|(id, known)| (id, &known.client))
     }
 
-    pub(super) fn attach(&mut self, connection: RelayConnectionId, client: McpClientId) {
+    pub(super) fn attach(
+        &mut self,
+        connection: RelayConnectionId,
+        client: McpClientId,
+        context: &RelayContext<'_>,
+    ) {
+        if context.settings.access == RelayAccess::Direct {
+            self.direct.claim(&connection);
+        }
         let new = || AttachedConnection::new(client);
         self.connections.entry(connection).or_insert_with(new);
     }
@@ -125,6 +137,7 @@ impl Extension {
     /// A connection is over. Whether there was one.
     pub(super) fn detach(&mut self, connection: &RelayConnectionId) -> bool {
         self.tabs.release_all(connection);
+        self.direct.release(connection);
         self.sent.retain(|_, sent| sent.connection != *connection);
         self.connections.remove(connection).is_some()
     }

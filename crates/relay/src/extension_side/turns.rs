@@ -176,7 +176,10 @@ impl Extension {
         let Some(known) = self.connections.get_mut(&connection) else {
             return Bytes::new();
         };
-        let mapped = known.mapped_id(&connection, &id);
+        let mapped = match self.direct.id(&connection, &id) {
+            Some(direct) => direct,
+            None => known.mapped_id(&connection, &id),
+        };
         known.acquiring += usize::from(tab_use.acquires());
         self.last_sent += 1;
         let params = message.params().map(|span| message.slice(span));

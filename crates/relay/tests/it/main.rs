@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod delivery;
+mod direct;
 mod limits;
 mod openings;
 mod random;

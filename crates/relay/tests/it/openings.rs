@@ -1,25 +1,28 @@
 //! Sockets before they are authenticated, and messages that mean nothing.
 
-use mcp_proxy_relay::{Opening, OpeningStep, RelayClose, SocketPath, SocketRole};
+use mcp_proxy_relay::{Opening, OpeningStep, RelayAccess, RelayClose, SocketPath, SocketRole};
 use mcp_proxy_wire::Message;
 use serde_json::Value;
 
 use crate::transcript::{CONNECTED, play};
 
 fn step(path: SocketPath, message: &str) -> OpeningStep {
-    Opening::new(path).message(&Message::parse(message.to_owned()))
+    Opening::new(path, RelayAccess::Tokens).message(&Message::parse(message.to_owned()))
 }
 
 #[test]
 fn only_extensions_are_asked_who_they_are() {
     for path in [SocketPath::Extension, SocketPath::Any] {
-        let first = Opening::new(path).first_message().unwrap();
+        let first = Opening::new(path, RelayAccess::Tokens)
+            .first_message()
+            .unwrap();
         let first: Value = serde_json::from_slice(&first).unwrap();
         let asked =
             serde_json::json!({"jsonrpc":"2.0","id":"proxy:1","method":"authenticate","params":{}});
         assert_eq!(first, asked);
     }
-    assert_eq!(Opening::new(SocketPath::Client).first_message(), None);
+    let client = Opening::new(SocketPath::Client, RelayAccess::Tokens);
+    assert_eq!(client.first_message(), None);
 }
 
 #[test]

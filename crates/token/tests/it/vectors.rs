@@ -127,7 +127,13 @@ fn key_ids_that_do_not_fit() {
     ];
     for (name, error) in cases {
         assert_eq!(verify(&key_set(), name), Err(error), "{name}");
+        // A newer set may have a key that this one lacks.
+        let lacks = key_set().lacks_key_of(&tokens()[name]);
+        assert_eq!(lacks, error == UnknownKey, "{name}");
     }
+    assert!(!key_set().lacks_key_of(&tokens()["rs256 kid rsa-1"]));
+    assert!(!public_key("rsa.pub.pem").lacks_key_of(&tokens()["kid unknown"]));
+    assert!(!key_set().lacks_key_of("nonsense"));
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub struct Admission {
     pub origins: Vec<String>,
     /// Which browser extensions may connect.
     pub extensions: BrowserExtensions,
+    /// Whether pages that are served from this machine may.
+    pub local_pages: LocalPages,
 }
 
 /// The browser extensions that a listener takes. A web page cannot pretend to be one.
@@ -30,6 +32,17 @@ pub enum BrowserExtensions {
     Named,
     /// All.
     Any,
+}
+
+/// Pages with a loopback origin, such as those of a program under development. They are as trusted as that program, so a listener
+/// that asks for nothing else may refuse them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LocalPages {
+    /// They may connect.
+    #[default]
+    Admitted,
+    /// They are pages like any other.
+    Refused,
 }
 
 /// What the origins of extensions begin with.
@@ -181,6 +194,9 @@ impl Admission {
         {
             return true;
         }
+        if self.local_pages == LocalPages::Refused {
+            return false;
+        }
         let Some((_, rest)) = origin.split_once("://") else {
             return false;
         };
@@ -303,6 +319,26 @@ mod tests {
             admit(&admission, &[local, ("origin", "https://app.example")]),
             Ok(())
         );
+    }
+
+    #[test]
+    fn pages_of_this_machine_can_be_refused_and_extensions_still_pass() {
+        let admission = Admission {
+            extensions: BrowserExtensions::Any,
+            local_pages: LocalPages::Refused,
+            ..Admission::default()
+        };
+        let from = |origin| admit(&admission, &[("host", "localhost"), ("origin", origin)]);
+        for page in [
+            "http://localhost:8899",
+            "http://127.0.0.1",
+            "https://[::1]:1",
+            "null",
+        ] {
+            assert_eq!(from(page), Err(403), "{page}");
+        }
+        assert_eq!(from("chrome-extension://abcdefgh"), Ok(()));
+        assert_eq!(admit(&admission, &[("host", "localhost")]), Ok(()));
     }
 
     #[test]

@@ -91,7 +91,7 @@ pub async fn over_port(
             routes(config, run, *legacy)?
         }
         Target::Relay(relay) => {
-            let routes = relay::start(config, relay, run)?;
+            let routes = relay::start(config, relay, run).await?;
             announce();
             routes
         }

@@ -3,11 +3,12 @@
 use std::future::ready;
 use std::sync::Arc;
 
-use http::Request;
+use http::header::ORIGIN;
+use http::{HeaderMap, Request};
 use hyper::body::Incoming;
 use mcp_proxy_core::BoxFuture;
-use mcp_proxy_relay::{RelayDriver, RelaySocket, RelaySocketHandle, SocketPath};
-use mcp_proxy_transport::http::{Handler, HttpResponse, RequestSource};
+use mcp_proxy_relay::{RelayAccess, RelayDriver, RelaySocket, RelaySocketHandle, SocketPath};
+use mcp_proxy_transport::http::{Handler, HttpResponse, RequestSource, bare};
 use mcp_proxy_transport::websocket::{
     SocketOptions, WebSocketHandle, accept_websocket, websocket_link,
 };
@@ -16,12 +17,32 @@ use mcp_proxy_transport::websocket::{
 pub struct SocketHandler {
     driver: Arc<RelayDriver>,
     path: SocketPath,
+    access: RelayAccess,
 }
 
 impl SocketHandler {
     /// For sockets that are opened at this path.
-    pub fn new(driver: Arc<RelayDriver>, path: SocketPath) -> Arc<SocketHandler> {
-        Arc::new(SocketHandler { driver, path })
+    pub fn new(
+        driver: Arc<RelayDriver>,
+        path: SocketPath,
+        access: RelayAccess,
+    ) -> Arc<SocketHandler> {
+        Arc::new(SocketHandler {
+            driver,
+            path,
+            access,
+        })
+    }
+
+    /// What a request may become. Without tokens, what runs in a browser and so has an Origin may be driven and must not
+    /// drive: any extension could otherwise use all the others' tabs.
+    fn role_of(&self, headers: &HeaderMap) -> Option<SocketPath> {
+        let is_browser = self.access == RelayAccess::Direct && headers.contains_key(ORIGIN);
+        match (is_browser, self.path) {
+            (false, path) => Some(path),
+            (true, SocketPath::Extension | SocketPath::Any) => Some(SocketPath::Extension),
+            (true, SocketPath::Client) => None,
+        }
     }
 }
 
@@ -31,10 +52,13 @@ impl Handler for SocketHandler {
         source: RequestSource,
         mut request: Request<Incoming>,
     ) -> BoxFuture<'static, HttpResponse> {
+        let Some(path) = self.role_of(request.headers()) else {
+            return Box::pin(ready(bare(403)));
+        };
         let (parts, body) = request.into_parts();
         let caller = source.caller(&parts);
         request = Request::from_parts(parts, body);
-        let (driver, path) = (Arc::clone(&self.driver), self.path);
+        let driver = Arc::clone(&self.driver);
         let answer = accept_websocket(&mut request, SocketOptions::default(), move |socket| {
             let (link, handle) = websocket_link(socket);
             let socket = RelaySocket {

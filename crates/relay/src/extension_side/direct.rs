@@ -1,0 +1,100 @@
+//! Direct mode, as an extension sees it: ids without a colon, and no name that it keeps.
+
+use mcp_proxy_wire::{Id, IdKey};
+
+use super::attached::UsedIds;
+use super::{ExtensionSide, NewExtension};
+use crate::ids::RelayConnectionId;
+
+/// The largest whole number that an extension, which is JavaScript, gives back as it was.
+const MAX_SAFE: u64 = (1 << 53) - 1;
+
+/// The ids of the one connection that an extension may take for a client of its own.
+///
+/// An extension tells its clients apart by what stands before the colon of an id, and all ids without one are one client
+/// to it. So the first connection has ids without a prefix until it is over. Others that come meanwhile are mapped.
+#[derive(Debug, Default)]
+pub(super) struct DirectIds {
+    owner: Option<RelayConnectionId>,
+    /// Of all owners: a late answer to an older one must not fit.
+    used: UsedIds,
+}
+
+impl DirectIds {
+    pub(super) fn claim(&mut self, connection: &RelayConnectionId) {
+        self.owner.get_or_insert_with(|| connection.clone());
+    }
+
+    pub(super) fn release(&mut self, connection: &RelayConnectionId) {
+        if self.owner.as_ref() == Some(connection) {
+            self.owner = None;
+        }
+    }
+
+    /// The id under which the extension gets a command, if this connection's ids have no prefix: the client's own, or a
+    /// number if that was used before or would not come back as it is.
+    pub(super) fn id(&mut self, connection: &RelayConnectionId, id: &Id) -> Option<Id> {
+        if self.owner.as_ref() != Some(connection) {
+            return None;
+        }
+        if let Some(own) = plain(id)
+            && self.used.is_new(&own.to_string())
+        {
+            return Some(own);
+        }
+        loop {
+            self.used.repeated += 1;
+            let number = Id::number(self.used.repeated);
+            if self.used.is_new(&number.to_string()) {
+                return Some(number);
+            }
+        }
+    }
+}
+
+/// An id that an extension returns unchanged and does not take for another client's. Zero and the empty string are not among
+/// them: they look like no id at all.
+fn plain(id: &Id) -> Option<Id> {
+    match id.key() {
+        IdKey::String(text) => {
+            let text = std::str::from_utf8(&text).ok()?;
+            let is_plain = !text.is_empty() && !text.contains(':');
+            is_plain.then(|| Id::string(text))
+        }
+        IdKey::Number(token) => {
+            let number: i64 = std::str::from_utf8(&token).ok()?.parse().ok()?;
+            (number != 0 && number.unsigned_abs() <= MAX_SAFE).then(|| id.clone())
+        }
+        IdKey::Null | IdKey::Other(_) => None,
+    }
+}
+
+impl ExtensionSide {
+    /// An extension that keeps no `client_id` gets the name of its browser for one, so that it has the same after a
+    /// reconnect. A second browser of that name gets a number.
+    pub(crate) fn named(&self, new: &NewExtension) -> NewExtension {
+        let mut named = new.clone();
+        named.client_id.get_or_insert_with(|| {
+            let name = new.name.as_deref().unwrap_or_default();
+            let letters = name.chars().filter(char::is_ascii_alphanumeric);
+            let mut base: String = letters.take(32).collect::<String>().to_ascii_lowercase();
+            if base.is_empty() {
+                base.push_str("browser");
+            }
+            let numbered = (2_u64..).map(|number| format!("{base}-{number}"));
+            let mut candidates = std::iter::once(base.clone()).chain(numbered);
+            candidates
+                .find(|id| !self.is_online(&format!("ext-{id}")))
+                .unwrap_or(base)
+        });
+        named
+    }
+
+    fn is_online(&self, id: &str) -> bool {
+        let mut online = self
+            .extensions
+            .iter()
+            .filter(|(_, known)| known.socket.is_some());
+        online.any(|(known, _)| known.as_str() == id)
+    }
+}
