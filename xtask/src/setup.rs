@@ -32,8 +32,8 @@ const FOR_TESTS: &[DebianProgram] = &[
         packages: &["tmux"],
     },
     DebianProgram {
-        probe: &["chromium-headless-shell", "--version"],
-        packages: &["chromium-headless-shell"],
+        probe: &["chromium", "--version"],
+        packages: &["chromium"],
     },
 ];
 

@@ -10,7 +10,7 @@ mod extension_socket;
 mod opening_socket;
 mod shared_user;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -97,6 +97,7 @@ pub struct RelayDriver {
     admission: AuthenticationRate,
     /// The counters of users who have left.
     gone: Mutex<RelayCounters>,
+    is_stopping: AtomicBool,
 }
 
 impl RelayDriver {
@@ -109,6 +110,7 @@ impl RelayDriver {
             users: Mutex::default(),
             next_socket: AtomicU64::new(1),
             gone: Mutex::default(),
+            is_stopping: AtomicBool::new(false),
         });
         let weak = Arc::downgrade(&driver);
         tokio::spawn(async move {
@@ -126,7 +128,10 @@ impl RelayDriver {
     }
 
     /// Serves a socket until it ends.
-    pub async fn serve(self: &Arc<Self>, socket: RelaySocket) {
+    pub async fn serve(self: &Arc<Self>, mut socket: RelaySocket) {
+        if self.is_stopping.load(Ordering::SeqCst) {
+            return opening_socket::refuse(&mut socket, RelayClose::Restart).await;
+        }
         let id = SocketId(self.next_socket.fetch_add(1, Ordering::Relaxed));
         let Some(joined) = opening_socket::open(self, id, socket).await else {
             return;
@@ -136,14 +141,21 @@ impl RelayDriver {
             user: Arc::clone(&joined.user),
             id,
         };
+        // It may have joined while the others were told.
+        if self.is_stopping.load(Ordering::SeqCst) {
+            joined
+                .user
+                .change(self.now(), |relay, now| relay.shut_down(now));
+        }
         match joined.role {
             SocketRole::Client => client_socket::serve(self, id, joined).await,
             SocketRole::Extension => extension_socket::serve(self, id, joined).await,
         }
     }
 
-    /// Tells everybody that the relay stops, and closes their sockets.
+    /// Tells everybody that the relay stops, and closes their sockets. Those that come back at once are refused.
     pub fn shut_down(&self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
         for user in self.all_users() {
             user.change(self.now(), |relay, now| relay.shut_down(now));
         }

@@ -50,11 +50,19 @@ pub fn npm_program(name: &str) -> String {
 
 /// One of our own peer programs in `fixtures/peers`.
 pub fn peer(name: &str) -> String {
-    text(
-        &Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../../fixtures/peers")
-            .join(name),
-    )
+    text(&own().join("peers").join(name))
+}
+
+/// The id that browsers make of the key in the manifest of `fixtures/extension`.
+pub const EXTENSION_ID: &str = "acjlhcdbljaakcjcokhfdfkphlbdiemn";
+
+/// A file of our own browser extension in `fixtures/extension`.
+pub fn extension(name: &str) -> String {
+    text(&own().join("extension").join(name))
+}
+
+fn own() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
 
 /// A peer's command with the environment that all of them need.

@@ -12,6 +12,7 @@
 
 mod browser;
 mod checks;
+mod chromium;
 mod client;
 mod closing;
 mod conformance;
@@ -21,6 +22,7 @@ mod fixtures;
 mod h2;
 mod hub;
 mod inspector;
+mod page_server;
 mod piped_program;
 mod process;
 mod relay;

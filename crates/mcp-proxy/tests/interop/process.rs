@@ -104,6 +104,11 @@ impl RunningProgram {
             seen.push(line);
         }
     }
+
+    /// Kills it with everything that it started and that did not leave its process group.
+    pub fn kill(&self) {
+        signal("KILL", &format!("-{}", self.child.id()));
+    }
 }
 
 impl Drop for RunningProgram {

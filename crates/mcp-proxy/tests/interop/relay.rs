@@ -1,10 +1,64 @@
-//! The relay with WebSocket peers in other languages.
+//! The relay with WebSocket peers in other languages, and with a real browser.
+
+mod browser;
+mod client;
+mod in_browser;
 
 use std::process::Command;
 use std::time::Duration;
 
+use tempfile::TempDir;
+
 use crate::fixtures::{self, PROXY};
 use crate::process::{RunningProgram, finish, said};
+use crate::texts;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A relay's secret, and the tokens made with it.
+struct RelayKeys {
+    folder: TempDir,
+}
+
+impl RelayKeys {
+    fn new() -> RelayKeys {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = RelayKeys { folder };
+        keys.run(&["relay", "init", "--secret-file", &keys.file("secret")]);
+        keys
+    }
+
+    fn file(&self, name: &str) -> String {
+        let path = self.folder.path().join(name);
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn run(&self, arguments: &[&str]) -> String {
+        let ended = finish(Command::new(PROXY).args(arguments), LIMIT);
+        assert!(ended.status.success(), "{}", said(&ended));
+        String::from_utf8(ended.stdout).unwrap().trim().to_owned()
+    }
+
+    fn token(&self, user: &str) -> String {
+        let (secret, revoked) = (self.file("secret"), self.file("revoked"));
+        let files = ["--secret-file", &secret, "--revoked-file", &revoked];
+        self.run(&[&["token", "issue", "--user", user][..], &files].concat())
+    }
+
+    /// A relay that checks tokens with this secret, and its URL without a path. Port 0 is any.
+    fn start(&self, port: u16, flags: &[&str]) -> (RunningProgram, String) {
+        let mut relay = Command::new(PROXY);
+        relay.args(["relay", "--no-record", "--headless", "--listen-port"]);
+        relay.arg(port.to_string()).args(flags);
+        relay.args(["--jwt-secret-file", &self.file("secret")]);
+        relay.args(["--revoked-file", &self.file("revoked")]);
+        let relay = RunningProgram::start(&mut relay);
+        let url = relay
+            .wait_for(texts::LISTENING_ON)
+            .replacen("http", "ws", 1);
+        (relay, url.trim_end_matches('/').to_owned())
+    }
+}
 
 #[test]
 fn python_peers_talk_through_the_relay() {
@@ -20,25 +74,9 @@ fn node_peers_talk_through_the_relay() {
 }
 
 fn check(program: &str, script: &str) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (secret, revoked) = (file("secret"), file("revoked"));
-    let limit = Duration::from_secs(60);
-    let mut init = Command::new(PROXY);
-    init.args(["relay", "init", "--secret-file", &secret]);
-    let made = finish(&mut init, limit);
-    assert!(made.status.success(), "{}", said(&made));
-    let mut issue = Command::new(PROXY);
-    issue.args(["token", "issue", "--user", "ada", "--secret-file", &secret]);
-    let made = finish(issue.args(["--revoked-file", &revoked]), limit);
-    assert!(made.status.success(), "{}", said(&made));
-    let token = String::from_utf8(made.stdout).unwrap();
-    let mut relay = Command::new(PROXY);
-    relay.args(["relay", "--listen-port", "0", "--no-record", "--headless"]);
-    relay.args(["--jwt-secret-file", &secret, "--revoked-file", &revoked]);
-    let relay = RunningProgram::start(&mut relay);
-    let url = relay.wait_for("listening on ").replace("http://", "ws://");
-    let mut pair = fixtures::command(program, &[script, url.trim_end_matches('/'), token.trim()]);
-    let ended = finish(&mut pair, limit);
+    let keys = RelayKeys::new();
+    let (_relay, url) = keys.start(0, &[]);
+    let mut pair = fixtures::command(program, &[script, &url, &keys.token("ada")]);
+    let ended = finish(&mut pair, LIMIT);
     assert!(ended.status.success(), "{}", said(&ended));
 }

@@ -278,6 +278,21 @@ fn a_stop_is_announced_before_the_sockets_close() {
 }
 
 #[test]
+fn a_relay_that_stops_admits_nobody() {
+    let relay = TestRelay::start(&["--no-record"]);
+    // It hears the news, but does not agree to the close: the relay waits for it.
+    let mut extension = relay.extension("ada", "c");
+    let pid = relay.program.pid();
+    let killed = Command::new("kill")
+        .args(["-TERM", &pid.to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    extension.hear_method("serverShuttingDown");
+    let mut early = relay.open("/extension");
+    assert_eq!(u16::from(early.hear_close().code), 1012);
+}
+
+#[test]
 fn a_revoked_token_closes_its_sockets() {
     let relay = TestRelay::start(&["--no-record"]);
     let mut extension = relay.extension("ada", "c");

@@ -60,11 +60,7 @@ pub(super) async fn open(
         }
         Err(_) => {
             let close = RelayClose::Unauthorized("no credentials in time");
-            let output = SocketOutput {
-                close: Some(close),
-                ..SocketOutput::default()
-            };
-            finish(&mut socket, output).await;
+            refuse(&mut socket, close).await;
             return None;
         }
     };
@@ -107,6 +103,15 @@ pub(super) async fn open(
         name: name.unwrap_or_else(|| "MCP client".to_owned()),
         token: credentials.token,
     })
+}
+
+/// Closes a socket without another word.
+pub(super) async fn refuse(socket: &mut RelaySocket, close: RelayClose) {
+    let output = SocketOutput {
+        close: Some(close),
+        ..SocketOutput::default()
+    };
+    finish(socket, output).await;
 }
 
 /// The first credentials, with the frames behind them, or what to say instead.
