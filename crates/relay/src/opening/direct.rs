@@ -66,7 +66,7 @@ impl Opening {
 
 /// The browser of an extension that introduces itself.
 fn introduced_browser(message: &Message) -> Option<String> {
-    let root = Some(messages::root(message)).filter(|_| message.kind() == Kind::Other)?;
+    let root = Some(message.root()).filter(|_| message.kind() == Kind::Other)?;
     let text = |name| messages::text_member(message, Some(root), [name, name]).ok()?;
     let is_hello = text("type").as_deref() == Some(HELLO);
     let browser = is_hello.then(|| text("browser").unwrap_or_default())?;
