@@ -109,6 +109,8 @@ pub struct RunServer {
     pub target: String,
     /// Opens a new link to it, which gives whole messages only.
     pub dial: Dial,
+    /// Whether nobody but the clients themselves can open a session with it. A relay's must show who they are.
+    pub is_for_clients_only: bool,
 }
 
 impl RunServer {

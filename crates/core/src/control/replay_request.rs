@@ -125,7 +125,13 @@ fn way(
     message: &ProxyMessage,
 ) -> Result<ReplayDestination, Fault> {
     let (connection, server) = (params.connection, params.server.as_deref());
-    match params.session.unwrap_or_default() {
+    let is_for_clients_only = |server: RunServer| server.is_for_clients_only;
+    let usual =
+        match servers::server_of(control, message.connection).is_some_and(is_for_clients_only) {
+            true => ReplaySession::Live,
+            false => ReplaySession::Fresh,
+        };
+    match params.session.unwrap_or(usual) {
         ReplaySession::Fresh => {
             let named = servers::named_server(control, connection, server)?;
             let server = named.or_else(|| servers::server_of(control, message.connection));
@@ -138,6 +144,10 @@ fn way(
                 let text = "server: name the one to send it to; this message went to none that can be asked by itself";
                 Fault::params(text)
             })?;
+            if server.is_for_clients_only {
+                let text = "session: only a client can open a session here; send it on a live one";
+                return Err(Fault::params(text).because("live_only"));
+            }
             Ok(ReplayDestination::Fresh(server))
         }
         ReplaySession::Live if server.is_some() => Err(Fault::params(

@@ -88,6 +88,7 @@ impl ControlledRun {
             peer: Transport::Stdio.into(),
             target: "x".into(),
             dial,
+            is_for_clients_only: false,
         };
         ControlledRun::in_front_of(run, record, redaction, vec![server])
     }

@@ -192,7 +192,12 @@ pub fn run_servers(config: &Config, hub: &HubTarget) -> Vec<RunServer> {
 fn run_server(config: &Config, server: &HubServerTarget) -> Option<RunServer> {
     let (peer, dial) = route(config, server).ok()?;
     let target = shown_target(config, server);
-    Some(RunServer { peer, target, dial })
+    Some(RunServer {
+        peer,
+        target,
+        dial,
+        is_for_clients_only: false,
+    })
 }
 
 /// What a viewer can do about the servers.
@@ -216,6 +221,7 @@ impl HubManagement {
             peer: Peer::in_process(HUB),
             target: "mcp-proxy serve".to_owned(),
             dial: driver.dial(""),
+            is_for_clients_only: false,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use mcp_proxy_control::{
     ContinueRequest, HeaderPatch, HoldAction, HoldResolveRequest, InterceptMode,
-    InterceptSetRequest, ModeChange, Replacement, ReplaySession, StepRequest,
+    InterceptSetRequest, ModeChange, Replacement, StepRequest,
 };
 use mcp_proxy_wire::Kind;
 use mcp_proxy_wire::terminal_text::sanitize_json;
@@ -367,7 +367,7 @@ impl App {
             }
             EditPurpose::Replay { sequence } => {
                 let raw = is_changed.then_some((message, check));
-                self.send_again(sequence, raw, ReplaySession::Fresh);
+                self.send_again(sequence, raw, None);
             }
         }
     }

@@ -10,8 +10,8 @@ use crate::editor::{EditPurpose, Editor};
 use crate::proxy::ProxyStatus;
 
 impl App {
-    /// Sends the selected message again.
-    pub(super) fn replay(&mut self, session: ReplaySession) {
+    /// Sends the selected message again, on a session of its own unless told otherwise, or where the server takes none.
+    pub(super) fn replay(&mut self, session: Option<ReplaySession>) {
         if let Some(sequence) = self.replayable() {
             self.send_again(sequence, None, session);
         }
@@ -54,11 +54,11 @@ impl App {
         &mut self,
         sequence: u64,
         raw: Option<(String, EditCheck)>,
-        session: ReplaySession,
+        session: Option<ReplaySession>,
     ) {
         let request = ReplayRequest {
             sequence,
-            session: Some(session),
+            session,
             as_is: matches!(&raw, Some((_, EditCheck::AsIs))),
             raw: raw.and_then(|(raw, _)| ReplayRequest::text(&raw)),
             ..ReplayRequest::default()

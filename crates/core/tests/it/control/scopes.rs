@@ -45,6 +45,7 @@ fn two_servers() -> Two {
         peer,
         target: target.to_owned(),
         dial: gone(why),
+        is_for_clients_only: false,
     };
     let servers = vec![
         server(db, "db-server", "the database is gone"),
@@ -196,6 +197,7 @@ impl ServerManagement for Reloaded {
             peer: ServerPeer::new(Transport::Stdio).named("db"),
             target: "db-server".to_owned(),
             dial: gone("the database is gone"),
+            is_for_clients_only: false,
         })
     }
 

@@ -106,6 +106,7 @@ fn servers(config: &Config, facts: &RunSummary) -> Vec<RunServer> {
             peer: config.target.peer().into(),
             target: facts.target.clone(),
             dial: dial(config),
+            is_for_clients_only: matches!(config.target, Target::Relay(_)),
         }],
     }
 }
