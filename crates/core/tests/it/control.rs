@@ -141,6 +141,7 @@ impl ControlledRun {
                     save,
                     servers,
                     management,
+                    relay: None,
                 },
             ),
             run,

@@ -17,6 +17,7 @@ Examples:
   mcp-proxy relay init                      create a secret, and print what to do next
   mcp-proxy relay                           extensions at /extension, MCP clients at /mcp, both at /
   mcp-proxy token issue --user ada          a token for Ada's browser and for her clients
+  mcp-proxy relay pair --user ada           a code to type into Ada's browser instead
   mcp-proxy relay --direct                  without tokens, for you on this machine
   mcp-proxy relay --jwks keys.json --tls-cert cert.pem --tls-key key.pem --listen-host 0.0.0.0
                                             for others, with the keys of an identity provider
@@ -129,6 +130,8 @@ pub struct RelayArgs {
 pub enum RelayCommand {
     /// Create the secret that tokens are signed with, and print what to do next
     Init(RelayInitArgs),
+    /// Print a code that gives a browser a token of a user, so that nobody has to copy one
+    Pair(RelayPairArgs),
 }
 
 /// Where the secret goes.
@@ -137,6 +140,34 @@ pub struct RelayInitArgs {
     /// The file to create [default: mcp-proxy/relay/secret in your config folder]
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
+}
+
+const PAIR: &str = "\
+Examples:
+  mcp-proxy relay pair --user ada
+  mcp-proxy relay pair --user ada --ttl 12h --connection-url wss://relay.example.com
+
+The code is for the newest relay that runs here, works once and ends after five minutes.";
+
+/// `relay pair`
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = PAIR)]
+pub struct RelayPairArgs {
+    /// The user that the browser belongs to
+    #[arg(long, value_name = "NAME")]
+    pub user: String,
+
+    /// How long its token is valid: 12h, 30d, 8w
+    #[arg(long, value_name = "TIME", value_parser = super::time::age, default_value = "30d")]
+    pub ttl: Duration,
+
+    /// Where the browser is to connect to: a ws:// or wss:// URL [default: where it sends the code]
+    #[arg(long, value_name = "URL")]
+    pub connection_url: Option<String>,
+
+    /// The relay, by the beginning of its id in `mcp-proxy ls`
+    #[arg(long, value_name = "ID")]
+    pub relay: Option<String>,
 }
 
 /// Flags about one MCP server, and about HTTP sessions, mean nothing here; some others mean something else.

@@ -135,7 +135,8 @@ fn read_argument(argument: &str) -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
-fn check_connection_url(url: &str) -> Result<()> {
+/// Whether a browser or client can connect to it.
+pub fn check_connection_url(url: &str) -> Result<()> {
     let uri: Option<Uri> = url.parse().ok();
     let is_web_socket = uri
         .is_some_and(|uri| matches!(uri.scheme_str(), Some("ws" | "wss")) && uri.host().is_some());

@@ -3,6 +3,7 @@
 mod direct;
 mod hostile;
 mod key_sets;
+mod pairing;
 mod peers;
 mod record;
 
@@ -56,9 +57,11 @@ impl TestRelay {
     fn start_in(flags: &[&str], folder: TempDir) -> TestRelay {
         let mut args = vec!["relay", "--listen-port", "0", "--headless"];
         args.extend(flags);
+        std::fs::create_dir(folder.path().join("runtime")).unwrap();
         let folders = [
             ("XDG_STATE_HOME", folder.path().join("state")),
             ("XDG_CONFIG_HOME", folder.path().join("config")),
+            ("XDG_RUNTIME_DIR", folder.path().join("runtime")),
         ];
         let program = ListeningProgram::start_with(&args, &folders);
         TestRelay { program, folder }
@@ -290,4 +293,31 @@ fn a_revoked_token_closes_its_sockets() {
     assert!(revoked.success());
     assert_eq!(u16::from(extension.hear_close().code), 4401);
     assert!(other.ask(2, "list_extensions", &json!({}))["result"].is_object());
+}
+
+#[test]
+fn ctl_stats_shows_what_was_counted() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let mut extension = relay.extension("ada", "c");
+    let mut client = relay.client("ada", "l");
+    client.connect(2, "ext-c");
+    client.say(&json!({"id": 3, "method": "getTabs"}));
+    let asked = extension.hear_command();
+    extension.say(&json!({"id": asked["id"], "result": {"tabs": []}}));
+    client.hear_answer(&json!(3));
+    let refused = client.ask(4, "connect", &json!({"extension_id": "ext-c"}));
+    assert_eq!(refused["error"]["code"], -32001);
+    let asked = Command::new(PROXY)
+        .args(["ctl", "stats"])
+        .env("XDG_RUNTIME_DIR", relay.file("runtime"))
+        .env("TMPDIR", relay.file("runtime"))
+        .output()
+        .unwrap();
+    let stats: Value = serde_json::from_slice(&asked.stdout).unwrap();
+    let expected = json!({
+        "users": 1, "sockets": 2, "extensions": 1, "clients": 1, "commands": 1, "answers": 1,
+        "refused": 1, "rate_limited": 0, "timeouts": 0, "lost": 0, "late_answers": 0,
+        "ignored": 0, "slow_readers": 0,
+    });
+    assert_eq!(stats["relay"], expected, "{asked:?}");
 }
