@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::ProxyArgs;
-use super::size::size;
+use super::size::size_above_zero;
 use super::time::time;
 
 /// Where clients and extensions connect unless told otherwise.
@@ -86,7 +86,7 @@ pub struct RelayArgs {
     pub deny_url: Vec<String>,
 
     /// The id of an extension that may connect; without it every extension may (repeatable)
-    #[arg(long, value_name = "ID", help_heading = "What clients may do")]
+    #[arg(long, value_name = "ID", value_parser = extension_id, help_heading = "What clients may do")]
     pub extension_id: Vec<String>,
 
     /// How long an extension may take for a command
@@ -110,11 +110,11 @@ pub struct RelayArgs {
     pub max_connections: NonZeroUsize,
 
     /// The largest command, in bytes or with K, M, G
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size, help_heading = "Limits")]
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size_above_zero, help_heading = "Limits")]
     pub max_command: u64,
 
     /// The largest answer of an extension
-    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = size, help_heading = "Limits")]
+    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = size_above_zero, help_heading = "Limits")]
     pub max_answer: u64,
 
     /// Threads of the program [default: the number of cores]
@@ -123,6 +123,15 @@ pub struct RelayArgs {
 
     #[command(flatten)]
     pub proxy: ProxyArgs,
+}
+
+/// An id as browsers show it in their list of extensions.
+fn extension_id(text: &str) -> Result<String, String> {
+    let is_id = text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'a'..=b'p'));
+    match is_id {
+        true => Ok(text.to_owned()),
+        false => Err("an id has 32 letters from a to p; chrome://extensions shows it".to_owned()),
+    }
 }
 
 /// What `relay` can do besides running.

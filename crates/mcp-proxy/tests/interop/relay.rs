@@ -37,7 +37,7 @@ fn check(program: &str, script: &str) {
     relay.args(["relay", "--listen-port", "0", "--no-record", "--headless"]);
     relay.args(["--jwt-secret-file", &secret, "--revoked-file", &revoked]);
     let relay = RunningProgram::start(&mut relay);
-    let url = relay.wait_for("listening on ").replace("http://", "ws://");
+    let url = relay.wait_for("listening on ");
     let mut pair = fixtures::command(program, &[script, url.trim_end_matches('/'), token.trim()]);
     let ended = finish(&mut pair, limit);
     assert!(ended.status.success(), "{}", said(&ended));

@@ -229,6 +229,12 @@ fn a_command_crosses_and_its_answer_comes_back() {
 }
 
 #[test]
+fn the_address_is_that_of_a_web_socket() {
+    let relay = TestRelay::start(&["--no-record"]);
+    assert_eq!(relay.program.scheme, "ws");
+}
+
+#[test]
 fn one_path_serves_both_roles() {
     let relay = TestRelay::start(&["--no-record"]);
     let mut extension = relay.open("/");
@@ -320,4 +326,29 @@ fn ctl_stats_shows_what_was_counted() {
         "ignored": 0, "slow_readers": 0,
     });
     assert_eq!(stats["relay"], expected, "{asked:?}");
+}
+
+#[test]
+fn a_second_init_keeps_the_secret_and_says_again_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    let init = || {
+        let mut command = Command::new(PROXY);
+        command.args(["relay", "init", "--secret-file"]);
+        command.arg(&secret).output().unwrap()
+    };
+    let first = init();
+    let made = std::fs::read(&secret).unwrap();
+    let second = init();
+    assert_eq!(second.status.code(), Some(0));
+    assert_eq!(std::fs::read(&secret).unwrap(), made);
+    let steps = |output: &std::process::Output| {
+        let text = String::from_utf8(output.stdout.clone()).unwrap();
+        let (told, steps) = text.split_once("\n\n").unwrap();
+        assert!(told.contains(secret.to_str().unwrap()), "{told}");
+        steps.to_owned()
+    };
+    assert_eq!(steps(&first), steps(&second));
+    std::fs::write(&secret, "short").unwrap();
+    assert_eq!(init().status.code(), Some(1));
 }
