@@ -17,6 +17,7 @@ mod method;
 mod mode;
 mod notice;
 mod page;
+mod relay;
 mod request;
 mod result;
 mod scope;
@@ -32,6 +33,7 @@ pub use method::{METHODS, Method, MethodInfo, Pace, Param, ParamKind};
 pub use mode::{InterceptMode, ModeChange, ModeOverride};
 pub use notice::Notice;
 pub use page::{GetResult, PageWriter, with_member};
+pub use relay::{RelayPairRequest, RelayPairResult, RelayStats};
 pub use request::{
     BreakpointsAddRequest, BreakpointsListRequest, BreakpointsRemoveRequest,
     ConnectionsListRequest, ContinueRequest, ControlRequest, ExportRequest, GetRequest,

@@ -60,6 +60,8 @@ pub enum Method {
     Export,
     /// `save`
     Save,
+    /// `relay.pair`
+    RelayPair,
     /// `shutdown`
     Shutdown,
 }
@@ -350,6 +352,22 @@ pub const METHODS: &[MethodInfo] = &[
             "output",
             "the copy's absolute path; nothing is overwritten",
         )],
+    ),
+    info(
+        Method::RelayPair,
+        "relay.pair",
+        "makes a code that a browser exchanges for a token of a user, once",
+        &[
+            text("user", "whose token"),
+            param(
+                "lifetime_s",
+                "how long the token is valid (default 30 days)",
+            ),
+            text(
+                "connection_url",
+                "where the browser connects to (default: where it sends the code)",
+            ),
+        ],
     ),
     info(
         Method::Shutdown,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::word::{read_some_direction, write_some_direction};
-use crate::{ConnectionNumber, DecidedHold, InterceptMode, ModeOverride};
+use crate::{ConnectionNumber, DecidedHold, InterceptMode, ModeOverride, RelayStats};
 
 /// Done; there is nothing to tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -213,6 +213,9 @@ pub struct StatsResult {
     pub rules: usize,
     /// What is kept in memory by a run without a record.
     pub ring: Option<RingStats>,
+    /// What a relay has counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relay: Option<RelayStats>,
 }
 
 /// What a run without a record keeps in memory.

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use mcp_proxy_control::ServerRow;
+use mcp_proxy_control::{RelayPairRequest, RelayPairResult, RelayStats, ServerRow};
 use mcp_proxy_session::{Redaction, SessionParts};
 use mcp_proxy_wire::Transport;
 use tokio::sync::{Semaphore, watch};
@@ -73,6 +73,17 @@ pub struct HostCallbacks {
     pub servers: Vec<RunServer>,
     /// What can be done about the servers, if the run is a hub.
     pub management: Option<Arc<dyn ServerManagement>>,
+    /// What a relay does for its viewers, if the run is one.
+    pub relay: Option<Arc<dyn RelayManagement>>,
+}
+
+/// What a relay does for its viewers.
+pub trait RelayManagement: Send + Sync {
+    /// Makes a code that a browser exchanges for a token. An error says why it cannot be done.
+    fn pair(&self, request: &RelayPairRequest) -> Result<RelayPairResult, String>;
+
+    /// What was counted.
+    fn stats(&self) -> RelayStats;
 }
 
 /// What a hub does about its servers. They may be others than at the start of the run.

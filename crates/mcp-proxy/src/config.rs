@@ -9,7 +9,7 @@ mod session_file;
 
 pub use check::{is_loopback, supervisor};
 pub use hub::{HubServerKind, HubServerTarget, HubTarget, NO_PROFILE};
-pub use relay::{KeySource, RelayKeys, RelayTarget};
+pub use relay::{KeySource, PairingConfig, RelayKeys, RelayTarget, TlsPlace};
 pub use relay_file::RelayFile;
 
 use std::path::PathBuf;

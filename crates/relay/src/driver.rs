@@ -189,6 +189,15 @@ impl RelayDriver {
         (users.len(), sockets)
     }
 
+    /// How many clients and how many extensions there are.
+    pub fn peer_counts(&self) -> (usize, usize) {
+        let users = self.all_users();
+        let counts = users.iter().map(|user| user.peer_counts());
+        counts.fold((0, 0), |(clients, extensions), (more, others)| {
+            (clients + more, extensions + others)
+        })
+    }
+
     fn now(&self) -> RelayTime {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH);
         RelayTime {

@@ -234,6 +234,12 @@ impl UserRelay {
             .collect()
     }
 
+    /// How many clients and how many extensions have joined.
+    pub fn peer_counts(&self) -> (usize, usize) {
+        let extensions = self.extensions.sockets().count();
+        (self.clients.count(), extensions)
+    }
+
     /// What was counted.
     pub fn counters(&self) -> RelayCounters {
         self.shared.counters

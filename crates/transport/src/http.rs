@@ -48,7 +48,7 @@ pub(crate) mod stream_router;
 pub(crate) mod tool_headers;
 pub(crate) mod upgrade;
 
-pub use admission::{Admission, BrowserExtensions, LocalPages, Token};
+pub use admission::{Admission, BrowserExtensions, LocalPages, Token, is_extension_origin};
 pub use auto_detect::{AutoDetectEndpoint, auto_detect_link};
 pub use collect::{CollectedBody, collect};
 pub use dial::HttpLink;

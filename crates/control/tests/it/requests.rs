@@ -7,9 +7,10 @@ use mcp_proxy_control::{
     ConnectionsListRequest, ContinueRequest, ControlRequest, ExportRequest, Fault, GetRequest,
     HelloRequest, HoldEditRequest, HoldExtendRequest, HoldListRequest, HoldResolveRequest,
     InterceptGetRequest, InterceptSetRequest, METHODS, Method, NoteRequest, ParamKind,
-    ReplayRequest, RulesListRequest, RulesReloadRequest, SaveRequest, ServersDisableRequest,
-    ServersEnableRequest, ServersListRequest, ServersReloadRequest, ServersRestartRequest,
-    ShutdownRequest, StatsRequest, StepRequest, SubscribeRequest, read_params,
+    RelayPairRequest, ReplayRequest, RulesListRequest, RulesReloadRequest, SaveRequest,
+    ServersDisableRequest, ServersEnableRequest, ServersListRequest, ServersReloadRequest,
+    ServersRestartRequest, ShutdownRequest, StatsRequest, StepRequest, SubscribeRequest,
+    read_params,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -44,6 +45,7 @@ fn rewritten(method: Method, params: &Value) -> Result<Value, Fault> {
         Method::Note => through::<NoteRequest>(method, params),
         Method::Export => through::<ExportRequest>(method, params),
         Method::Save => through::<SaveRequest>(method, params),
+        Method::RelayPair => through::<RelayPairRequest>(method, params),
         Method::Shutdown => through::<ShutdownRequest>(method, params),
     }
 }
@@ -109,6 +111,10 @@ fn examples(method: Method) -> Vec<Value> {
             json!({"format": "har", "output": "/x", "force": true}),
         ],
         Method::Save => vec![json!({"output": "/x"})],
+        Method::RelayPair => vec![
+            json!({"user": "ada"}),
+            json!({"user": "ada", "lifetime_s": 60, "connection_url": "wss://relay.test"}),
+        ],
         Method::ServersRestart | Method::ServersEnable | Method::ServersDisable => {
             vec![json!({"server": "db"})]
         }

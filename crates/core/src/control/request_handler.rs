@@ -11,10 +11,10 @@ use mcp_proxy_control::{
     ConnectionsListRequest, ContinueRequest, ControlRequest, ExportRequest, Fault, FileResult,
     HelloRequest, HelloResult, HoldEditRequest, HoldExtendRequest, HoldResolveRequest,
     InterceptGetRequest, InterceptSetRequest, MarkChange, Method, NoResult, NoteRequest, PROTOCOL,
-    RingStats, RulesListRequest, RulesReloadRequest, SaveRequest, ServersDisableRequest,
-    ServersEnableRequest, ServersListRequest, ServersListResult, ServersReloadRequest,
-    ServersRestartRequest, ShutdownRequest, StatsRequest, StatsResult, StepRequest,
-    SubscribeRequest, SubscribeResult, read_params,
+    RelayPairRequest, RelayPairResult, RingStats, RulesListRequest, RulesReloadRequest,
+    SaveRequest, ServersDisableRequest, ServersEnableRequest, ServersListRequest,
+    ServersListResult, ServersReloadRequest, ServersRestartRequest, ShutdownRequest, StatsRequest,
+    StatsResult, StepRequest, SubscribeRequest, SubscribeResult, read_params,
 };
 use mcp_proxy_session::{BodyInclusion, MarkOperation, RecordEvent, export};
 use mcp_proxy_wire::{ErrorCode, Kind, Message};
@@ -196,6 +196,7 @@ impl ControlRequestHandler {
             Method::Note => reply(params, |request: NoteRequest| self.note(&request)),
             Method::Export => self.export(read_params(params)?).await,
             Method::Save => self.save(read_params(params)?).await,
+            Method::RelayPair => reply(params, |request: RelayPairRequest| self.pair(&request)),
             Method::Shutdown => reply(params, |_: ShutdownRequest| {
                 control.ended_by.send_replace(Some(self.viewer_label()));
                 Ok(NoResult {})
@@ -277,7 +278,18 @@ impl ControlRequestHandler {
                 bytes: ring.bytes(),
                 first: ring.range().map(|(first, _)| first),
             }),
+            relay: control.callbacks.relay.as_ref().map(|relay| relay.stats()),
         }
+    }
+
+    fn pair(&self, request: &RelayPairRequest) -> Result<RelayPairResult, Fault> {
+        let Some(relay) = &self.place.control.callbacks.relay else {
+            let text = "only `mcp-proxy relay` has browsers to pair";
+            return Err(Fault::new(Fault::FAILED, text).because("not_a_relay"));
+        };
+        relay
+            .pair(request)
+            .map_err(|why| Fault::new(Fault::FAILED, why))
     }
 
     fn note(&self, note: &NoteRequest) -> Result<NoResult, Fault> {

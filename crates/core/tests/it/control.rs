@@ -142,6 +142,7 @@ impl ControlledRun {
                     save,
                     servers,
                     management,
+                    relay: None,
                 },
             ),
             run,

@@ -139,7 +139,7 @@ pub struct ProxyArgs {
     pub behind_tls_proxy: bool,
 
     /// Another Host name that clients may use (repeatable)
-    #[arg(long, value_name = "HOST", help_heading = "Client side")]
+    #[arg(long, value_name = "HOST", value_parser = host_name, help_heading = "Client side")]
     pub allow_host: Vec<String>,
 
     /// A web origin whose pages may connect, such as `https://app.example` (repeatable); browsers get the CORS headers they need
@@ -339,4 +339,26 @@ pub enum ClientKind {
     Http,
     /// The same, but the URL that is printed is that of /sse.
     Sse,
+}
+
+/// A host as a `Host` header names it, without the port, which does not matter.
+fn host_name(text: &str) -> Result<String, String> {
+    let name = match text
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+    {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => {
+            let is_part =
+                |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+            !text.is_empty() && text.bytes().all(is_part)
+        }
+    };
+    match name {
+        true => Ok(text.to_owned()),
+        false => Err(
+            "give the name alone, without scheme, port and path: relay.example.com or [2001:db8::1]"
+                .to_owned(),
+        ),
+    }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::ProxyArgs;
-use super::size::size;
+use super::size::size_above_zero;
 use super::time::time;
 
 /// Where clients and extensions connect unless told otherwise.
@@ -17,6 +17,7 @@ Examples:
   mcp-proxy relay init                      create a secret, and print what to do next
   mcp-proxy relay                           extensions at /extension, MCP clients at /mcp, both at /
   mcp-proxy token issue --user ada          a token for Ada's browser and for her clients
+  mcp-proxy relay pair --user ada           a code to type into Ada's browser instead
   mcp-proxy relay --direct                  without tokens, for you on this machine
   mcp-proxy relay --jwks keys.json --tls-cert cert.pem --tls-key key.pem --listen-host 0.0.0.0
                                             for others, with the keys of an identity provider
@@ -85,7 +86,7 @@ pub struct RelayArgs {
     pub deny_url: Vec<String>,
 
     /// The id of an extension that may connect; without it every extension may (repeatable)
-    #[arg(long, value_name = "ID", help_heading = "What clients may do")]
+    #[arg(long, value_name = "ID", value_parser = extension_id, help_heading = "What clients may do")]
     pub extension_id: Vec<String>,
 
     /// How long an extension may take for a command
@@ -109,11 +110,11 @@ pub struct RelayArgs {
     pub max_connections: NonZeroUsize,
 
     /// The largest command, in bytes or with K, M, G
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size, help_heading = "Limits")]
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size_above_zero, help_heading = "Limits")]
     pub max_command: u64,
 
     /// The largest answer of an extension
-    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = size, help_heading = "Limits")]
+    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = size_above_zero, help_heading = "Limits")]
     pub max_answer: u64,
 
     /// Threads of the program [default: the number of cores]
@@ -124,11 +125,22 @@ pub struct RelayArgs {
     pub proxy: ProxyArgs,
 }
 
+/// An id as browsers show it in their list of extensions.
+fn extension_id(text: &str) -> Result<String, String> {
+    let is_id = text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'a'..=b'p'));
+    match is_id {
+        true => Ok(text.to_owned()),
+        false => Err("an id has 32 letters from a to p; chrome://extensions shows it".to_owned()),
+    }
+}
+
 /// What `relay` can do besides running.
 #[derive(Clone, Debug, clap::Subcommand)]
 pub enum RelayCommand {
     /// Create the secret that tokens are signed with, and print what to do next
     Init(RelayInitArgs),
+    /// Print a code that gives a browser a token of a user, so that nobody has to copy one
+    Pair(RelayPairArgs),
 }
 
 /// Where the secret goes.
@@ -137,6 +149,34 @@ pub struct RelayInitArgs {
     /// The file to create [default: mcp-proxy/relay/secret in your config folder]
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
+}
+
+const PAIR: &str = "\
+Examples:
+  mcp-proxy relay pair --user ada
+  mcp-proxy relay pair --user ada --ttl 12h --connection-url wss://relay.example.com
+
+The code is for the newest relay that runs here, works once and ends after five minutes.";
+
+/// `relay pair`
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = PAIR)]
+pub struct RelayPairArgs {
+    /// The user that the browser belongs to
+    #[arg(long, value_name = "NAME")]
+    pub user: String,
+
+    /// How long its token is valid: 12h, 30d, 8w
+    #[arg(long, value_name = "TIME", value_parser = super::time::age, default_value = "30d")]
+    pub ttl: Duration,
+
+    /// Where the browser is to connect to: a ws:// or wss:// URL [default: where it sends the code]
+    #[arg(long, value_name = "URL")]
+    pub connection_url: Option<String>,
+
+    /// The relay, by the beginning of its id in `mcp-proxy ls`
+    #[arg(long, value_name = "ID")]
+    pub relay: Option<String>,
 }
 
 /// Flags about one MCP server, and about HTTP sessions, mean nothing here; some others mean something else.

@@ -127,6 +127,7 @@ Examples:
   mcp-proxy token revoke 5f0c2a94b7e1d3f6a8c0e2b4d6f8a1c3    one token, by its id
   mcp-proxy token revoke - < token.txt                       one token
   mcp-proxy token revoke user:alice                          all tokens that alice has by now
+  mcp-proxy token revoke jti:ab-12                           a token of another issuer, by its id
 
 Tokens that are issued to the user later are good.";
 
@@ -134,8 +135,8 @@ Tokens that are issued to the user later are good.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = REVOKE)]
 pub struct TokenRevokeArgs {
-    /// A token, the id of a token, or user:NAME; - reads it from stdin
-    #[arg(value_name = "TOKEN|ID|user:NAME")]
+    /// A token, the id of a token, user:NAME, or jti:ID; - reads it from stdin
+    #[arg(value_name = "TOKEN|ID|user:NAME|jti:ID")]
     pub target: String,
 
     #[command(flatten)]

@@ -1,14 +1,14 @@
 //! What the flags of `relay` mean.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use anyhow::{Context as _, Result, bail};
 use http::Uri;
 use mcp_proxy_relay::{
     PolicyList, RelayAccess, RelayDriver, RelayPolicy, RelayRates, RelaySettings,
 };
-use mcp_proxy_token::{RevocationList, TokenVerifier};
+use mcp_proxy_token::{PairingCodes, RevocationList, SigningKey, TokenVerifier};
 use mcp_proxy_transport::http::{Admission, BrowserExtensions, LegacyClients, LocalPages};
 use mcp_proxy_wire::Transport;
 
@@ -25,6 +25,8 @@ pub struct RelayTarget {
     pub max_answer: usize,
     /// What tokens are checked with.
     pub keys: Arc<RelayKeys>,
+    /// Makes tokens for browsers, if the relay has a secret.
+    pub pairing: Option<Arc<PairingConfig>>,
     /// `--threads`
     pub threads: Option<std::num::NonZeroUsize>,
     /// Set once it runs.
@@ -43,6 +45,30 @@ pub enum RelayKeys {
         /// Where revoked tokens are listed.
         revoked_file: PathBuf,
     },
+}
+
+/// What it takes to give a browser a token for a code.
+#[derive(Debug)]
+pub struct PairingConfig {
+    /// Signs tokens.
+    pub key: SigningKey,
+    /// Where revoked tokens are listed.
+    pub revoked_file: PathBuf,
+    /// The codes that are open.
+    pub codes: Mutex<PairingCodes>,
+    /// How browsers reach the relay.
+    pub tls: TlsPlace,
+}
+
+/// Where TLS ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsPlace {
+    /// Nowhere: it is not used.
+    Nowhere,
+    /// Here.
+    Here,
+    /// In a reverse proxy.
+    InFront,
 }
 
 /// Where the keys that tokens are checked with come from.
@@ -67,6 +93,7 @@ impl Config {
             settings: settings(args)?,
             max_answer: usize::try_from(args.max_answer).unwrap_or(usize::MAX),
             keys: Arc::new(keys(args)?),
+            pairing: pairing(args)?.map(Arc::new),
             threads: args.threads,
             driver: Arc::default(),
         };
@@ -160,6 +187,24 @@ fn key_source(args: &RelayArgs) -> Result<KeySource> {
         url,
         ca_file: args.proxy.ca_file.clone(),
     })
+}
+
+/// Only the holder of the secret can issue tokens.
+fn pairing(args: &RelayArgs) -> Result<Option<PairingConfig>> {
+    if args.direct || args.jwks.is_some() || args.jwt_public_key.is_some() {
+        return Ok(None);
+    }
+    let secret = RelayFile::Secret.path(args.jwt_secret_file.as_deref())?;
+    Ok(Some(PairingConfig {
+        key: SigningKey::from_file(&secret)?,
+        revoked_file: RelayFile::Revoked.path(args.revoked_file.as_deref())?,
+        codes: Mutex::default(),
+        tls: match &args.proxy.tls_cert {
+            Some(_) => TlsPlace::Here,
+            None if args.proxy.behind_tls_proxy => TlsPlace::InFront,
+            None => TlsPlace::Nowhere,
+        },
+    }))
 }
 
 /// The URL of a key set, if it is not a file. Over plain HTTP everybody on the way could put in a key of their own.

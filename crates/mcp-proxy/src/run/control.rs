@@ -14,6 +14,9 @@ use crate::printer;
 use crate::run::sessions::formatting;
 use mcp_proxy_wire::terminal_text::sanitize;
 
+/// What the target of a relay begins with.
+const RELAY: &str = "mcp-proxy relay";
+
 /// How many proxies an error names.
 const SHOWN: usize = 5;
 
@@ -110,6 +113,17 @@ fn pick(mut found: Vec<RunningProxy>, answer: &str) -> Result<RunningProxy> {
 /// Whether a running proxy is a hub.
 pub fn is_hub(running: &RunningProxy) -> bool {
     running.descriptor.target.starts_with("mcp-proxy serve")
+}
+
+/// The relay called `name`, or the newest.
+pub fn choose_relay(name: Option<&str>) -> Result<RunningProxy> {
+    let is_relay = |running: &RunningProxy| running.descriptor.target.starts_with(RELAY);
+    let mut relays: Vec<_> = running_proxies().into_iter().filter(is_relay).collect();
+    match name {
+        _ if relays.is_empty() => bail!("no relay is running (start one with `{RELAY}`)"),
+        Some(name) => choose_among(&relays, name, ["relay", "relays"]),
+        None => Ok(relays.swap_remove(0)),
+    }
 }
 
 /// The newest hub.

@@ -3,6 +3,9 @@
 mod fetched_keys;
 mod health;
 mod init;
+mod management;
+mod pair;
+mod pairing;
 mod sockets;
 mod token_check;
 
@@ -19,7 +22,10 @@ use super::{UsageError, proxy, serve};
 use crate::cli::relay::{RelayArgs, RelayCommand};
 use crate::config::{Config, RelayTarget};
 
+pub use management::management;
+
 use health::RelayHealth;
+use pairing::PairingHandler;
 use sockets::SocketHandler;
 
 /// How long a socket may take to show its token.
@@ -31,8 +37,10 @@ const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Runs until a signal comes, or creates what a relay needs.
 pub fn run(args: &RelayArgs) -> Result<ExitCode> {
-    if let Some(RelayCommand::Init(args)) = &args.command {
-        return init::run(args);
+    match &args.command {
+        Some(RelayCommand::Init(args)) => return init::run(args),
+        Some(RelayCommand::Pair(args)) => return pair::run(args),
+        None => {}
     }
     let config = Config::relay(args).map_err(|error| UsageError(format!("{error:#}")))?;
     proxy::run_with(&config)
@@ -63,7 +71,14 @@ pub async fn start(config: &Config, relay: &RelayTarget, run: &Arc<ProxyRun>) ->
     }
     let access = relay.settings.access;
     let socket = |path| SocketHandler::new(Arc::clone(&driver), path, access);
-    Ok(Routes::new()
+    let routes = match &relay.pairing {
+        Some(pairing) => Routes::new().with(
+            PairingHandler::new(Arc::clone(pairing)),
+            [Route::exact(pairing::PATH).unlisted()],
+        ),
+        None => Routes::new(),
+    };
+    Ok(routes
         .with(socket(SocketPath::Extension), [Route::exact("/extension")])
         .with(socket(SocketPath::Client), [Route::exact("/mcp")])
         .with(socket(SocketPath::Any), [Route::exact("/")])

@@ -112,12 +112,34 @@ fn token_id(target: &str) -> Result<String> {
     // Every token starts like this: it is `{"` in base64.
     let is_token = target.starts_with("eyJ") && target.contains('.');
     if !is_token {
-        return Ok(target.to_owned());
+        return typed_id(target);
     }
     let token = DecodedToken::decode(target)?;
     match token.claims.get("jti").and_then(|jti| jti.as_str()) {
         Some(token_id) => Ok(token_id.to_owned()),
         None => bail!("the token has no id (jti); revoke all tokens of its user with user:NAME"),
+    }
+}
+
+/// An id of a token that we issued, or one of any form behind `jti:`. Anything else is more likely the name of a user, and a
+/// token of that name would be revoked without effect.
+fn typed_id(target: &str) -> Result<String> {
+    if let Some(token_id) = target.strip_prefix("jti:") {
+        return Ok(token_id.to_owned());
+    }
+    let is_own = target.len() == 32 && target.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match is_own {
+        true => Ok(target.to_owned()),
+        // Perhaps a piece of a token, which must not be repeated.
+        false if target.is_empty() || target.starts_with("eyJ") => {
+            bail!(UsageError(
+                "this is not a token, nor the id of one".to_owned()
+            ))
+        }
+        false => bail!(UsageError(format!(
+            "{target:?} is not a token, nor the id of one that was issued here; write user:{target} to revoke all tokens of a \
+             user, or jti:{target} for the id of a token that was issued elsewhere"
+        ))),
     }
 }
 
@@ -135,7 +157,8 @@ fn read_argument(argument: &str) -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
-fn check_connection_url(url: &str) -> Result<()> {
+/// Whether a browser or client can connect to it.
+pub fn check_connection_url(url: &str) -> Result<()> {
     let uri: Option<Uri> = url.parse().ok();
     let is_web_socket = uri
         .is_some_and(|uri| matches!(uri.scheme_str(), Some("ws" | "wss")) && uri.host().is_some());

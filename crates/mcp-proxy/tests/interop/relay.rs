@@ -53,9 +53,7 @@ impl RelayKeys {
         relay.args(["--jwt-secret-file", &self.file("secret")]);
         relay.args(["--revoked-file", &self.file("revoked")]);
         let relay = RunningProgram::start(&mut relay);
-        let url = relay
-            .wait_for(texts::LISTENING_ON)
-            .replacen("http", "ws", 1);
+        let url = relay.wait_for(texts::LISTENING_ON);
         (relay, url.trim_end_matches('/').to_owned())
     }
 }

@@ -52,6 +52,7 @@ fn of_every_command() {
 fn of_a_command_in_a_command() {
     insta::assert_snapshot!("help-rules-check", help(&["rules", "check"]));
     insta::assert_snapshot!("help-relay-init", help(&["relay", "init"]));
+    insta::assert_snapshot!("help-relay-pair", help(&["relay", "pair"]));
     for name in ["init", "issue", "show", "revoke"] {
         insta::assert_snapshot!(format!("help-token-{name}"), help(&["token", name]));
     }

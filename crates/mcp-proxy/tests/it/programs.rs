@@ -62,6 +62,8 @@ pub fn record_lines(record: &str) -> Vec<Value> {
 /// A program of ours that listens; killed when dropped.
 pub struct ListeningProgram {
     child: Child,
+    /// `http`, or `ws` of a relay
+    pub scheme: String,
     /// `127.0.0.1:PORT`
     pub address: String,
     /// `/mcp` or `/sse`
@@ -92,11 +94,12 @@ impl ListeningProgram {
             .trim()
             .strip_prefix(LISTENING_ON)
             .unwrap_or_else(|| panic!("{line}"));
-        let rest = url.split_once("://").unwrap().1;
+        let (scheme, rest) = url.split_once("://").unwrap();
         let (address, path) = rest.split_once('/').unwrap();
         let (address, path) = (address.to_owned(), format!("/{path}"));
         ListeningProgram {
             child,
+            scheme: scheme.to_owned(),
             address,
             path,
             stderr,

@@ -3,6 +3,7 @@
 mod direct;
 mod hostile;
 mod key_sets;
+mod pairing;
 mod peers;
 mod record;
 
@@ -56,9 +57,11 @@ impl TestRelay {
     fn start_in(flags: &[&str], folder: TempDir) -> TestRelay {
         let mut args = vec!["relay", "--listen-port", "0", "--headless"];
         args.extend(flags);
+        std::fs::create_dir(folder.path().join("runtime")).unwrap();
         let folders = [
             ("XDG_STATE_HOME", folder.path().join("state")),
             ("XDG_CONFIG_HOME", folder.path().join("config")),
+            ("XDG_RUNTIME_DIR", folder.path().join("runtime")),
         ];
         let program = ListeningProgram::start_with(&args, &folders);
         TestRelay { program, folder }
@@ -226,6 +229,12 @@ fn a_command_crosses_and_its_answer_comes_back() {
 }
 
 #[test]
+fn the_address_is_that_of_a_web_socket() {
+    let relay = TestRelay::start(&["--no-record"]);
+    assert_eq!(relay.program.scheme, "ws");
+}
+
+#[test]
 fn one_path_serves_both_roles() {
     let relay = TestRelay::start(&["--no-record"]);
     let mut extension = relay.open("/");
@@ -305,4 +314,56 @@ fn a_revoked_token_closes_its_sockets() {
     assert!(revoked.success());
     assert_eq!(u16::from(extension.hear_close().code), 4401);
     assert!(other.ask(2, "list_extensions", &json!({}))["result"].is_object());
+}
+
+#[test]
+fn ctl_stats_shows_what_was_counted() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let mut extension = relay.extension("ada", "c");
+    let mut client = relay.client("ada", "l");
+    client.connect(2, "ext-c");
+    client.say(&json!({"id": 3, "method": "getTabs"}));
+    let asked = extension.hear_command();
+    extension.say(&json!({"id": asked["id"], "result": {"tabs": []}}));
+    client.hear_answer(&json!(3));
+    let refused = client.ask(4, "connect", &json!({"extension_id": "ext-c"}));
+    assert_eq!(refused["error"]["code"], -32001);
+    let asked = Command::new(PROXY)
+        .args(["ctl", "stats"])
+        .env("XDG_RUNTIME_DIR", relay.file("runtime"))
+        .env("TMPDIR", relay.file("runtime"))
+        .output()
+        .unwrap();
+    let stats: Value = serde_json::from_slice(&asked.stdout).unwrap();
+    let expected = json!({
+        "users": 1, "sockets": 2, "extensions": 1, "clients": 1, "commands": 1, "answers": 1,
+        "refused": 1, "rate_limited": 0, "timeouts": 0, "lost": 0, "late_answers": 0,
+        "ignored": 0, "slow_readers": 0,
+    });
+    assert_eq!(stats["relay"], expected, "{asked:?}");
+}
+
+#[test]
+fn a_second_init_keeps_the_secret_and_says_again_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    let init = || {
+        let mut command = Command::new(PROXY);
+        command.args(["relay", "init", "--secret-file"]);
+        command.arg(&secret).output().unwrap()
+    };
+    let first = init();
+    let made = std::fs::read(&secret).unwrap();
+    let second = init();
+    assert_eq!(second.status.code(), Some(0));
+    assert_eq!(std::fs::read(&secret).unwrap(), made);
+    let steps = |output: &std::process::Output| {
+        let text = String::from_utf8(output.stdout.clone()).unwrap();
+        let (told, steps) = text.split_once("\n\n").unwrap();
+        assert!(told.contains(secret.to_str().unwrap()), "{told}");
+        steps.to_owned()
+    };
+    assert_eq!(steps(&first), steps(&second));
+    std::fs::write(&secret, "short").unwrap();
+    assert_eq!(init().status.code(), Some(1));
 }

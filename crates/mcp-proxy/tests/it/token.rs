@@ -237,6 +237,9 @@ fn mistakes_with_tokens_are_named() {
     say(&["revoke", "-"], "");
     say(&["revoke", "-"], &vector_token("least"));
     say(&["revoke", "eyJhbGciOiJIUzI1NiJ9.eyJ"], "");
+    say(&["revoke", "eyJhbGciOiJIUzI1NiJ9"], "");
+    say(&["revoke", "bob"], "");
+    say(&["revoke", "jti:550e8400-e29b"], "");
     insta::assert_snapshot!("token-mistakes", said);
 }
 

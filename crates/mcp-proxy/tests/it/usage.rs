@@ -47,6 +47,24 @@ fn mistakes_are_named() {
         ),
         ("replay none.jsonl --speed 0 -- cat", "--speed"),
         ("replay none.jsonl", "mcp-proxy replay none.jsonl --"),
+        ("relay --extension-id ponm", "--extension-id"),
+        ("relay --allow-host https://x.test", "--allow-host"),
+        ("relay --allow-host x.test:443", "--allow-host"),
+        ("relay --allow-host 2001:db8::1", "--allow-host"),
+        ("relay --max-command 0", "--max-command"),
+        ("relay --max-answer 0", "--max-answer"),
+        ("relay --revoked-file /", "--revoked-file"),
+        (
+            "relay --revoked-file none --jwks /",
+            "--jwks: cannot read /",
+        ),
+        ("relay --revoked-file none --jwks /dev/null", "/dev/null"),
+        (
+            "relay --revoked-file none --jwt-public-key /dev/null",
+            "/dev/null",
+        ),
+        ("relay --revoked-file none --jwks ftp://x/y", "ftp://"),
+        ("relay --direct --listen-host 0.0.0.0", "--direct"),
     ];
     let cases = cases.map(|(typed, named)| (typed.split(' ').collect(), named));
     // And words that are empty or have spaces.

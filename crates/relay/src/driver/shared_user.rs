@@ -123,6 +123,10 @@ impl SharedUser {
         lock(&self.state).sockets.len()
     }
 
+    pub(super) fn peer_counts(&self) -> (usize, usize) {
+        lock(&self.state).relay.peer_counts()
+    }
+
     pub(super) fn counters(&self) -> RelayCounters {
         lock(&self.state).relay.counters()
     }

@@ -7,6 +7,7 @@
 
 mod issuing;
 mod keys;
+mod pairing;
 mod properties;
 mod revoking;
 mod vectors;

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use http::{HeaderMap, HeaderValue};
 use mcp_proxy_wire::ErrorCode;
 use mcp_proxy_wire::headers::remove_in_order;
 
@@ -187,11 +187,7 @@ impl Admission {
         if self.names_origin(origin) {
             return true;
         }
-        if self.extensions == BrowserExtensions::Any
-            && EXTENSION_SCHEMES
-                .iter()
-                .any(|scheme| origin.starts_with(scheme))
-        {
+        if self.extensions == BrowserExtensions::Any && is_extension(origin) {
             return true;
         }
         if self.local_pages == LocalPages::Refused {
@@ -202,6 +198,16 @@ impl Admission {
         };
         is_loopback_name(without_port(rest))
     }
+}
+
+/// Whether an Origin is that of a browser extension. A web page cannot send one.
+pub fn is_extension_origin(origin: &HeaderValue) -> bool {
+    origin.to_str().is_ok_and(is_extension)
+}
+
+fn is_extension(origin: &str) -> bool {
+    let mut schemes = EXTENSION_SCHEMES.iter();
+    schemes.any(|scheme| origin.starts_with(scheme))
 }
 
 /// The token of an `Authorization` header.

@@ -22,8 +22,8 @@ use super::record::{self, RunDescription};
 use crate::config::{ClientEndpoint, Config, Target};
 use crate::printer;
 use crate::run::control::short_id;
-use crate::run::serve;
 use crate::run::sessions::export::file;
+use crate::run::{relay, serve};
 
 /// A run's own control socket.
 pub struct RunControl {
@@ -84,6 +84,10 @@ pub fn open(config: &Config, run: &Arc<ProxyRun>, about: &RunDescription) -> Opt
         servers: servers(config, &facts),
         management: match &config.target {
             Target::Hub(hub) => Some(serve::management(config, hub)),
+            _ => None,
+        },
+        relay: match &config.target {
+            Target::Relay(target) => Some(relay::management(target)),
             _ => None,
         },
     };

@@ -74,6 +74,10 @@ pub async fn over_port(
             format!("cannot listen on {host}:{port} (--listen-port 0 picks a free port)")
         })?;
     let address = listener.url(path(*kind));
+    let address = match kind {
+        Transport::WebSocket => address.replacen("http", "ws", 1),
+        _ => address,
+    };
     let announce = || {
         run.set_address(&address);
         printer::say_while_running(&format!("listening on {address}"));

@@ -8,6 +8,8 @@ use tokio_tungstenite::tungstenite::Message;
 
 use super::TestRelay;
 
+const PINNED: &str = "ponmlkjihgfedcbaponmlkjihgfedcba";
+
 fn forged(header: &Value, claims: &Value, signature: &str) -> String {
     use base64::Engine as _;
     let part =
@@ -86,11 +88,11 @@ fn web_pages_and_unknown_hosts_are_refused_and_extensions_are_not() {
     let id = "abcdefghijklmnopabcdefghijklmnop";
     let origin = format!("chrome-extension://{id}");
     assert!(relay.try_open("/extension", &[("origin", &origin)]).is_ok());
-    let pinned = TestRelay::start(&["--no-record", "--extension-id", "ponm"]);
+    let pinned = TestRelay::start(&["--no-record", "--extension-id", PINNED]);
     let other = pinned.try_open("/extension", &[("origin", &origin)]);
     assert_eq!(other.err(), Some(Some(403)));
-    let own = [("origin", "chrome-extension://ponm")];
-    assert!(pinned.try_open("/extension", &own).is_ok());
+    let own = format!("chrome-extension://{PINNED}");
+    assert!(pinned.try_open("/extension", &[("origin", &own)]).is_ok());
 }
 
 #[test]
