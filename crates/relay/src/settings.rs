@@ -24,6 +24,10 @@ pub struct RelaySettings {
     pub max_open_commands: usize,
     /// Bytes of commands of one connection that wait for the extension.
     pub max_queued_bytes: usize,
+    /// Whether a client may have several connections, and then names one in each command.
+    pub multi_connection: bool,
+    /// Under which ids extensions get commands.
+    pub id_mode: CommandIdMode,
     /// The longest command.
     pub max_command: usize,
     /// Bytes of messages that wait for a client. Only one that does not read has more.
@@ -32,6 +36,40 @@ pub struct RelaySettings {
     pub rates: RelayRates,
     /// What is allowed.
     pub policy: RelayPolicy,
+}
+
+/// Under which id an extension gets a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommandIdMode {
+    /// Under the id of the connection, a colon and the client's id.
+    Map,
+    /// Under the client's id as long as that is safe: while the extension has one connection, and if the id was not used before.
+    /// Otherwise as with `Map`.
+    Preserve,
+    /// As the extension says when it authenticates, and `Map` if it says nothing.
+    #[default]
+    Auto,
+}
+
+impl CommandIdMode {
+    /// The mode with this name, as extensions and the command line spell it.
+    pub fn named(name: &str) -> Option<CommandIdMode> {
+        match name {
+            "map" => Some(CommandIdMode::Map),
+            "preserve" => Some(CommandIdMode::Preserve),
+            "auto" => Some(CommandIdMode::Auto),
+            _ => None,
+        }
+    }
+
+    /// What an extension gets that said `declared` about itself. One that asks for mapped ids always gets them.
+    pub(crate) fn preserves(self, declared: Option<CommandIdMode>) -> bool {
+        match self {
+            CommandIdMode::Map => false,
+            CommandIdMode::Preserve => declared != Some(CommandIdMode::Map),
+            CommandIdMode::Auto => declared == Some(CommandIdMode::Preserve),
+        }
+    }
 }
 
 /// How many commands a second are accepted, after a burst of the same number.
@@ -56,6 +94,8 @@ impl Default for RelaySettings {
             max_connections: 64,
             max_open_commands: 256,
             max_queued_bytes: 32 << 20,
+            multi_connection: false,
+            id_mode: CommandIdMode::default(),
             max_command: 16 << 20,
             max_outbox: 256 << 20,
             rates: RelayRates::default(),

@@ -41,7 +41,7 @@ impl Config {
     pub fn relay(args: &RelayArgs) -> Result<Config> {
         refuse_other_flags(args)?;
         let target = RelayTarget {
-            settings: settings(args)?,
+            settings: args.protocol.apply(settings(args)?),
             max_answer: usize::try_from(args.max_answer).unwrap_or(usize::MAX),
             verifier: Arc::new(verifier(args)?),
             revoked_file: RelayFile::Revoked.path(args.revoked_file.as_deref())?,

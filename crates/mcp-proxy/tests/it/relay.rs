@@ -3,6 +3,7 @@
 mod hostile;
 mod peers;
 mod record;
+mod rules;
 
 use std::net::TcpStream;
 use std::path::PathBuf;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_proxy_wire::IdKey;
+use mcp_proxy_wire::{Id, IdKey};
 use rustc_hash::FxHashMap;
 
-use super::AttachedConnection;
-use super::answer;
+use super::attached::{AttachedConnection, UsedIds};
 use super::turns::Turns;
-use crate::command::Command;
+use super::{NewExtension, answer};
+use crate::command::{Command, id_text, is_preservable};
 use crate::context::RelayContext;
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::{McpClientId, RelayConnectionId, SocketId};
@@ -32,6 +32,10 @@ pub(super) struct Extension {
     pub(super) connection_status: Option<Bytes>,
     /// The expiry of the token that it was asked to replace.
     pub(super) asked_at_expiry: Option<i64>,
+    /// It gets the ids of clients where that is safe.
+    preserves_ids: bool,
+    /// Ids of clients that it has seen.
+    used_ids: UsedIds,
     pub(super) connections: FxHashMap<RelayConnectionId, AttachedConnection>,
     pub(super) turns: Turns,
     pub(super) tabs: TabOwners,
@@ -51,8 +55,10 @@ pub(super) struct SentCommand {
     pub(super) connection: RelayConnectionId,
     pub(super) number: u64,
     pub(super) tab_use: TabUse,
-    /// The tabs that it names.
-    pub(super) named: Vec<TabId>,
+    /// The tab that it is about, if the relay knows.
+    pub(super) tab: Option<TabId>,
+    /// The client named that tab by its index.
+    pub(super) is_by_index: bool,
     /// Its place among all that were sent.
     pub(super) place: u64,
     pub(super) deadline: Duration,
@@ -73,13 +79,14 @@ impl Extension {
         &mut self,
         socket: SocketId,
         name: String,
-        expires_at: i64,
+        new: &NewExtension,
         context: &RelayContext<'_>,
     ) {
+        self.preserves_ids = context.settings.id_mode.preserves(new.id_mode);
         self.socket = Some(socket);
         self.offline_since = None;
         self.name = name;
-        self.expires_at = expires_at;
+        self.expires_at = new.expires_at;
         self.status_due = context.now.elapsed + context.settings.status_interval;
         self.questions.clear();
         // `proxy:1` was the question that it has answered.
@@ -122,11 +129,32 @@ impl Extension {
         self.connections.entry(connection).or_insert_with(new);
     }
 
-    /// A connection is over. Whether there was one.
-    pub(super) fn detach(&mut self, connection: &RelayConnectionId) -> bool {
+    /// A connection is over: what is open fails. Whether there was one.
+    pub(super) fn detach(
+        &mut self,
+        connection: &RelayConnectionId,
+        context: &mut RelayContext<'_>,
+    ) -> bool {
+        self.fail_all_of(connection, RelayFault::Disconnected, context);
         self.tabs.release_all(connection);
-        self.sent.retain(|_, sent| sent.connection != *connection);
         self.connections.remove(connection).is_some()
+    }
+
+    /// The id under which it gets a command.
+    ///
+    /// A client's own id is preserved only while the extension has one connection, and only if it has not seen the id before, so
+    /// that a late answer never fits. It has no colon, by which extensions tell the relay's ids apart.
+    pub(super) fn outgoing_id(&mut self, connection: &RelayConnectionId, id: &Id) -> Option<Id> {
+        let is_only = self.connections.len() == 1;
+        let known = self.connections.get_mut(connection)?;
+        let is_preserved = self.preserves_ids
+            && is_only
+            && is_preservable(id)
+            && self.used_ids.is_new(&id_text(id));
+        match is_preserved {
+            true => Some(id.clone()),
+            false => Some(known.mapped_id(connection, id)),
+        }
     }
 
     pub(super) fn enqueue(&mut self, command: Command, context: &mut RelayContext<'_>) {
@@ -219,16 +247,26 @@ impl Extension {
         context: &mut RelayContext<'_>,
     ) {
         let fault = |delivered| RelayFault::Superseded("client", delivered);
-        self.fail_queued_of(connection, || fault(Delivered::No), context);
+        self.fail_all_of(connection, fault, context);
+        if let Some(known) = self.connections.get_mut(connection) {
+            known.forget_acquiring();
+        }
+    }
+
+    /// Fails what a connection has sent, and what it still waits to send.
+    fn fail_all_of(
+        &mut self,
+        connection: &RelayConnectionId,
+        fault: impl Fn(Delivered) -> RelayFault,
+        context: &mut RelayContext<'_>,
+    ) {
         let sent = self
             .sent
             .extract_if(|_, sent| sent.connection == *connection)
             .map(|(_, sent)| sent)
             .collect();
-        self.fail(sent, fault, context);
-        if let Some(known) = self.connections.get_mut(connection) {
-            known.acquiring = 0;
-        }
+        self.fail(sent, &fault, context);
+        self.fail_queued_of(connection, || fault(Delivered::No), context);
     }
 
     /// Fails what was not answered in time.
@@ -245,6 +283,8 @@ impl Extension {
                 && command.tab_use.acquires()
             {
                 known.acquiring = known.acquiring.saturating_sub(1);
+                // The extension may still attach to another tab, and nobody would notice.
+                known.current = None;
             }
         }
         self.fail(late, RelayFault::Timeout, context);

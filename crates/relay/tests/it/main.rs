@@ -7,6 +7,7 @@ mod limits;
 mod openings;
 mod random;
 mod resuming;
+mod rules;
 mod seed;
 mod tabs;
 mod tokens;
