@@ -3,6 +3,7 @@
 mod answers;
 mod attached;
 mod extension;
+mod shared_debugger;
 mod turns;
 
 use std::collections::BTreeMap;
@@ -267,7 +268,7 @@ impl ExtensionSide {
                 // A command may have waited for one that has failed.
                 context.sockets_with_output.extend(known.socket);
             }
-            if let Some(deadline) = known.next_deadline() {
+            if let Some(deadline) = known.next_deadline(now.elapsed) {
                 next = next.min(deadline);
             }
             if known.socket.is_none() || known.outbox.is_closing() {

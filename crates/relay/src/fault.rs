@@ -54,6 +54,9 @@ pub enum RelayFault {
     /// The tabs moved between the question which tab has an index and the command, or the extension counts them otherwise.
     #[error("The extension acted on another tab than the one with this index")]
     TabMoved(Delivered),
+    /// The extension has one attached tab for all clients, and could not attach to this connection's.
+    #[error("The extension cannot switch to the tab of this connection")]
+    TabUnavailable(Delivered),
     /// The extension was lost before it answered.
     #[error("The extension disconnected before it answered")]
     ExtensionGone(Delivered),
@@ -124,7 +127,8 @@ impl RelayFault {
             | RelayFault::NoTab
             | RelayFault::ForeignTab
             | RelayFault::NoSuchTab
-            | RelayFault::TabMoved(_) => -32003,
+            | RelayFault::TabMoved(_)
+            | RelayFault::TabUnavailable(_) => -32003,
             RelayFault::ExtensionGone(_)
             | RelayFault::Superseded(..)
             | RelayFault::Disconnected(_) => -32004,
@@ -156,6 +160,7 @@ impl RelayFault {
             RelayFault::ForeignTab => "foreign_tab",
             RelayFault::NoSuchTab => "no_such_tab",
             RelayFault::TabMoved(_) => "tab_moved",
+            RelayFault::TabUnavailable(_) => "tab_unavailable",
             RelayFault::ExtensionGone(_) => "extension_gone",
             RelayFault::Superseded(..) => "superseded",
             RelayFault::Disconnected(_) => "disconnected",
@@ -182,6 +187,7 @@ impl RelayFault {
             | RelayFault::Superseded(_, delivered)
             | RelayFault::Disconnected(delivered)
             | RelayFault::TabMoved(delivered)
+            | RelayFault::TabUnavailable(delivered)
             | RelayFault::Timeout(delivered) => {
                 data.insert("delivered".to_owned(), delivered.value());
             }

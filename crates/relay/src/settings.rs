@@ -1,5 +1,7 @@
 //! What a relay is set to.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::RelayPolicy;
@@ -28,6 +30,9 @@ pub struct RelaySettings {
     pub multi_connection: bool,
     /// Under which ids extensions get commands.
     pub id_mode: CommandIdMode,
+    /// Whether every extension is taken for one that attaches to one tab for all clients. Otherwise those are that say so with
+    /// `build_info`.
+    pub shared_debugger: bool,
     /// The longest command.
     pub max_command: usize,
     /// Bytes of messages that wait for a client. Only one that does not read has more.
@@ -35,7 +40,9 @@ pub struct RelaySettings {
     /// How often commands may come.
     pub rates: RelayRates,
     /// What is allowed.
-    pub policy: RelayPolicy,
+    pub policy: Arc<RelayPolicy>,
+    /// What is allowed to single users, by their ids. Nothing in a token but its user chooses among these.
+    pub user_policies: Arc<BTreeMap<String, Arc<RelayPolicy>>>,
 }
 
 /// Under which id an extension gets a command.
@@ -96,10 +103,12 @@ impl Default for RelaySettings {
             max_queued_bytes: 32 << 20,
             multi_connection: false,
             id_mode: CommandIdMode::default(),
+            shared_debugger: false,
             max_command: 16 << 20,
             max_outbox: 256 << 20,
             rates: RelayRates::default(),
-            policy: RelayPolicy::default(),
+            policy: Arc::new(RelayPolicy::standard()),
+            user_policies: Arc::default(),
         }
     }
 }

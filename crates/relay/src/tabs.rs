@@ -104,6 +104,16 @@ impl TabUse {
         matches!(self, TabUse::Opens | TabUse::Selects)
     }
 
+    /// Whether it depends on the tab that the extension is attached to, or changes it.
+    pub(crate) fn uses_debugger(self) -> bool {
+        !matches!(self, TabUse::Lists | TabUse::Browser)
+    }
+
+    /// Whether the extension may be attached to another tab afterwards.
+    pub(crate) fn moves_debugger(self) -> bool {
+        matches!(self, TabUse::Opens | TabUse::Selects | TabUse::Activates)
+    }
+
     /// Whether it may name a tab that nobody owns.
     fn reaches_unowned(self) -> bool {
         matches!(self, TabUse::Selects | TabUse::Activates)

@@ -34,6 +34,7 @@ impl Extension {
         }
         let Some(sent) = self.sent.remove(&key) else {
             context.counters.late_answers += 1;
+            self.note_late_answer(&key);
             return;
         };
         self.proven = self.proven.max(sent.place);
@@ -96,6 +97,11 @@ impl Extension {
             return Ok(());
         };
         let answered = tabs::answered_tab(message);
+        if sent.tab_use.moves_debugger()
+            && let Some(debugger) = &mut self.debugger
+        {
+            debugger.attached = answered.as_ref().map(|tab| tab.id.clone());
+        }
         let is_other = |tab: &CurrentTab| sent.tab.as_ref().is_some_and(|own| *own != tab.id);
         if (sent.is_by_index || sent.tab_use == TabUse::Selects)
             && answered.as_ref().is_some_and(is_other)
@@ -164,9 +170,12 @@ impl Extension {
             context.counters.late_answers += 1;
             return;
         };
-        // A new token was checked before the answer came here.
-        let RelayQuestion::Tabs(connection) = question else {
-            return;
+        let connection = match question {
+            // The new token was checked before the answer came here.
+            RelayQuestion::Token => return,
+            RelayQuestion::Place(switch) => return self.select_listed(switch, message, context),
+            RelayQuestion::Selection(switch) => return self.selected(switch, message, context),
+            RelayQuestion::Tabs(connection) => connection,
         };
         let listed = tabs::listed_tabs(message);
         if listed.is_some() {
@@ -187,9 +196,15 @@ impl Extension {
 
     /// A notification. Clients get one kind; the others are only counted.
     pub(super) fn notification(&mut self, message: &Message, context: &mut RelayContext<'_>) {
-        if message.method().as_deref() != Some(messages::TAB_INFO_UPDATE) {
-            context.counters.ignored += 1;
-            return;
+        match message.method().as_deref() {
+            Some(messages::TAB_INFO_UPDATE) => {}
+            method => {
+                if method == Some(messages::BUILD_INFO) {
+                    self.debugger.get_or_insert_default();
+                }
+                context.counters.ignored += 1;
+                return;
+            }
         }
         let found = message
             .params()

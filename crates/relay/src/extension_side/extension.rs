@@ -7,6 +7,7 @@ use mcp_proxy_wire::{Id, IdKey};
 use rustc_hash::FxHashMap;
 
 use super::attached::{AttachedConnection, UsedIds};
+use super::shared_debugger::{SharedDebugger, TabSwitch};
 use super::turns::Turns;
 use super::{NewExtension, answer};
 use crate::command::{Command, id_text, is_preservable};
@@ -39,6 +40,8 @@ pub(super) struct Extension {
     pub(super) connections: FxHashMap<RelayConnectionId, AttachedConnection>,
     pub(super) turns: Turns,
     pub(super) tabs: TabOwners,
+    /// Set for an extension that attaches to one tab for all clients.
+    pub(super) debugger: Option<SharedDebugger>,
     /// Commands that were sent and not answered, by the id that the extension knows.
     pub(super) sent: FxHashMap<IdKey, SentCommand>,
     /// The relay's own questions.
@@ -71,6 +74,10 @@ pub(super) enum RelayQuestion {
     Token,
     /// For its tabs, on behalf of a connection.
     Tabs(RelayConnectionId),
+    /// For its tabs, to find the place of the one to select.
+    Place(TabSwitch),
+    /// To select a tab.
+    Selection(TabSwitch),
 }
 
 impl Extension {
@@ -89,6 +96,8 @@ impl Extension {
         self.expires_at = new.expires_at;
         self.status_due = context.now.elapsed + context.settings.status_interval;
         self.questions.clear();
+        let is_shared = context.settings.shared_debugger || self.debugger.is_some();
+        self.debugger = is_shared.then(SharedDebugger::default);
         // `proxy:1` was the question that it has answered.
         self.last_question = 1;
         self.asked_at_expiry = None;
@@ -260,11 +269,14 @@ impl Extension {
         fault: impl Fn(Delivered) -> RelayFault,
         context: &mut RelayContext<'_>,
     ) {
-        let sent = self
+        let sent: Vec<_> = self
             .sent
             .extract_if(|_, sent| sent.connection == *connection)
-            .map(|(_, sent)| sent)
             .collect();
+        for (id, command) in &sent {
+            self.abandon(id.clone(), command);
+        }
+        let sent = sent.into_iter().map(|(_, command)| command).collect();
         self.fail(sent, &fault, context);
         self.fail_queued_of(connection, || fault(Delivered::No), context);
     }
@@ -272,12 +284,12 @@ impl Extension {
     /// Fails what was not answered in time.
     pub(super) fn expire(&mut self, context: &mut RelayContext<'_>) {
         let now = context.now.elapsed;
-        let late: Vec<SentCommand> = self
+        let late: Vec<_> = self
             .sent
             .extract_if(|_, sent| sent.deadline <= now)
-            .map(|(_, sent)| sent)
             .collect();
-        for command in &late {
+        for (id, command) in &late {
+            self.abandon(id.clone(), command);
             context.counters.timeouts += 1;
             if let Some(known) = self.connections.get_mut(&command.connection)
                 && command.tab_use.acquires()
@@ -287,6 +299,10 @@ impl Extension {
                 known.current = None;
             }
         }
+        if !late.is_empty() {
+            self.note_attached(None);
+        }
+        let late = late.into_iter().map(|(_, command)| command).collect();
         self.fail(late, RelayFault::Timeout, context);
         self.expire_queued(context);
         self.expire_questions(context);
@@ -323,6 +339,10 @@ impl Extension {
                     let fault = || RelayFault::Timeout(Delivered::No);
                     self.fail_next(&connection, fault(), context);
                 }
+                RelayQuestion::Place(switch) | RelayQuestion::Selection(switch) => {
+                    self.note_attached(None);
+                    self.fail_switch(&switch, RelayFault::Timeout, context);
+                }
             }
         }
     }
@@ -355,12 +375,13 @@ impl Extension {
         }
     }
 
-    pub(super) fn next_deadline(&self) -> Option<Duration> {
+    pub(super) fn next_deadline(&self, now: Duration) -> Option<Duration> {
         let sent = self.sent.values().map(|sent| sent.deadline);
         let questions = self.questions.values().map(|(_, deadline)| *deadline);
         let first = |known: &AttachedConnection| Some(known.queue.front()?.deadline);
         let queued = self.connections.values().filter_map(first);
-        sent.chain(questions).chain(queued).min()
+        let abandoned = self.next_abandoned(now);
+        sent.chain(questions).chain(queued).chain(abandoned).min()
     }
 
     pub(super) fn asks_for_token(&self, number: u64) -> bool {
@@ -382,7 +403,7 @@ impl Extension {
         messages::request(&messages::relay_id(number), messages::GET_TABS, Some(b"{}"))
     }
 
-    fn ask(&mut self, question: RelayQuestion, context: &RelayContext<'_>) -> u64 {
+    pub(super) fn ask(&mut self, question: RelayQuestion, context: &RelayContext<'_>) -> u64 {
         self.last_question += 1;
         let deadline = context.now.elapsed + super::QUESTION_DEADLINE;
         self.questions

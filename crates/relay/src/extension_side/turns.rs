@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::extension::{Extension, SentCommand};
+use super::shared_debugger::DebuggerTurn;
 use crate::command::Command;
 use crate::context::RelayContext;
 use crate::fault::RelayFault;
@@ -116,17 +117,34 @@ impl Extension {
             return Turn::Message(self.ask_for_tabs(connection, context));
         }
         let listing = known.listing.take().unwrap_or_default();
-        let tabs = match self.resolve_tabs(connection, tab_use, references, listing) {
-            Ok(tabs) => tabs,
+        let tab = match self.resolve_tab(connection, tab_use, references, &listing) {
+            Ok(tab) => tab,
             Err(fault) => {
                 context.counters.refused += 1;
                 self.fail_next(connection, fault, context);
                 return Turn::Refused;
             }
         };
+        match self.debugger_turn(connection, tab_use, tab.named.as_ref(), context) {
+            DebuggerTurn::Ready => {}
+            DebuggerTurn::Switch(question) => return Turn::Message(question),
+            DebuggerTurn::Waiting => {
+                self.keep_listing(connection, listing);
+                return Turn::Waiting;
+            }
+        }
         match self.pop(connection) {
-            Some(command) => Turn::Message(self.sent(command, tab_use, tabs)),
+            Some(command) => Turn::Message(self.sent(command, tab_use, tab)),
             None => Turn::Empty,
+        }
+    }
+
+    /// A command has to wait: it need not ask for the tabs again.
+    fn keep_listing(&mut self, connection: &RelayConnectionId, listing: Vec<Option<ListedTab>>) {
+        if let Some(known) = self.connections.get_mut(connection)
+            && !listing.is_empty()
+        {
+            known.listing = Some(listing);
         }
     }
 
@@ -138,12 +156,12 @@ impl Extension {
     }
 
     /// The tab that a command is about, if it may be about it.
-    fn resolve_tabs(
+    fn resolve_tab(
         &self,
         connection: &RelayConnectionId,
         tab_use: TabUse,
         references: Vec<TabReference>,
-        listing: Vec<Option<ListedTab>>,
+        listing: &[Option<ListedTab>],
     ) -> Result<ResolvedTab, RelayFault> {
         if tab_use.needs_own() && !self.tabs.has_any(connection) {
             return Err(RelayFault::NoTab);

@@ -5,10 +5,12 @@
 mod delivery;
 mod limits;
 mod openings;
+mod policies;
 mod random;
 mod resuming;
 mod rules;
 mod seed;
+mod shared_debugger;
 mod tabs;
 mod tokens;
 mod transcript;
