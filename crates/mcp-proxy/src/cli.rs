@@ -6,6 +6,7 @@ pub mod mock;
 pub mod proxy;
 pub mod redact;
 pub mod relay;
+pub mod relay_protocol;
 pub mod replay;
 pub mod rules;
 pub mod savings;

@@ -15,12 +15,13 @@ use rustc_hash::FxHashMap;
 use serde_json::json;
 
 use self::connections::ClientConnections;
-use self::departures::detach;
+use self::departures::{WhenEnded, detach};
 use crate::context::RelayContext;
 use crate::exchange::ToExtension;
 use crate::fault::RelayFault;
 use crate::ids::{ExtensionId, McpClientId, SocketId};
 use crate::messages;
+use crate::opening::Credentials;
 use crate::outbox::{Outbox, RelayClose};
 use crate::rates::{CommandRate, ToldClock};
 use crate::settings::RelaySettings;
@@ -34,10 +35,24 @@ const MAX_REMEMBERED: usize = 64;
 pub struct NewClient {
     /// The id that it keeps across connections. A client without one cannot resume.
     pub client_id: Option<String>,
+    /// It gave one that cannot be used, and is told so.
+    pub has_unusable_client_id: bool,
     /// When its token expires, in seconds since 1970.
     pub expires_at: i64,
     /// The id of its handshake, if it had one.
     pub request: Option<Id>,
+}
+
+impl NewClient {
+    /// What a client's handshake said. Its token has been checked.
+    pub fn new(credentials: &Credentials, expires_at: i64) -> NewClient {
+        NewClient {
+            client_id: credentials.client_id.clone(),
+            has_unusable_client_id: credentials.has_unusable_client_id,
+            expires_at,
+            request: credentials.request.clone(),
+        }
+    }
 }
 
 /// The clients of one user.
@@ -58,9 +73,22 @@ struct ClientSocket {
     client: McpClientId,
     /// It gave a `client_id`, so it may come back.
     can_resume: bool,
+    has_unusable_client_id: bool,
     expires_at: i64,
     status_due: Duration,
     outbox: Outbox,
+    /// Connections whose end the extension's side has not confirmed yet.
+    ending: usize,
+    /// What waits for that.
+    when_ended: Vec<WhenEnded>,
+}
+
+impl ClientSocket {
+    /// What it still says is not heard.
+    fn is_closing(&self) -> bool {
+        let closes = |then: &WhenEnded| matches!(then, WhenEnded::Close(_));
+        self.outbox.is_closing() || self.when_ended.iter().any(closes)
+    }
 }
 
 #[derive(Debug)]
@@ -119,10 +147,13 @@ impl ClientSide {
             socket,
             ClientSocket {
                 can_resume: new.client_id.is_some(),
+                has_unusable_client_id: new.has_unusable_client_id,
                 client,
                 expires_at: new.expires_at,
                 status_due: context.now.elapsed + interval,
                 outbox: Outbox::default(),
+                ending: 0,
+                when_ended: Vec::new(),
             },
         );
         self.welcome(socket, new.request.as_ref(), context);
@@ -147,11 +178,14 @@ impl ClientSide {
         let Some(known) = self.sockets.get(&socket) else {
             return;
         };
-        let value = json!({
+        let mut value = json!({
             "authenticated": true,
             "user_id": self.user,
             "mcp_client_id": known.client.as_str(),
         });
+        if known.has_unusable_client_id {
+            value["client_id_ignored"] = true.into();
+        }
         let message = match request {
             Some(id) => messages::result(id, &value),
             None => messages::notification(messages::HANDSHAKE_ACK, &value),
@@ -182,7 +216,7 @@ impl ClientSide {
         let status = status(peers, now);
         let mut expired = Vec::new();
         for (socket, known) in &mut self.sockets {
-            if known.expires_at <= now.wall_seconds() && !known.outbox.is_closing() {
+            if known.expires_at <= now.wall_seconds() && !known.is_closing() {
                 expired.push(*socket);
                 continue;
             }

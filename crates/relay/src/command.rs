@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use mcp_proxy_wire::{Field, Id, IdKey, Kind, Message};
+use mcp_proxy_wire::{Field, Id, IdKey, Kind, Message, Span};
 
 use crate::fault::RelayFault;
 use crate::ids::{ExtensionId, RelayConnectionId};
 use crate::messages;
+use crate::tabs::MAX_DIGITS;
 
 /// A request of a client that has shown its token.
 #[derive(Debug)]
@@ -15,8 +16,8 @@ pub(crate) enum ClientRequest {
     List { with_offline: bool },
     /// `connect`
     Connect(ExtensionId),
-    /// `disconnect`
-    Disconnect,
+    /// `disconnect`, with the connection that it names.
+    Disconnect { connection: Option<String> },
     /// Everything else, with the connection that it names.
     Forward {
         method: String,
@@ -85,13 +86,20 @@ fn request(message: &Message) -> Result<ClientRequest, RelayFault> {
                 .ok_or(RelayFault::InvalidParams("extension_id is missing"))?;
             Ok(ClientRequest::Connect(ExtensionId::named(&named)))
         }
-        messages::DISCONNECT => Ok(ClientRequest::Disconnect),
+        messages::DISCONNECT => {
+            let connection = match named_connection(message, message.root())? {
+                None => message
+                    .params()
+                    .map(|params| named_connection(message, params))
+                    .transpose()?
+                    .flatten(),
+                named => named,
+            };
+            Ok(ClientRequest::Disconnect { connection })
+        }
         name if messages::is_reserved(name) => Err(RelayFault::ReservedMethod(name.to_owned())),
         name => {
-            let root = Some(message.root());
-            let spellings = ["connectionId", "connection_id"];
-            let connection = messages::text_member(message, root, spellings)
-                .map_err(|()| RelayFault::WrongConnection)?;
+            let connection = named_connection(message, message.root())?;
             if let Some(params) = message.params()
                 && !message.slice(params).starts_with(b"{")
             {
@@ -102,6 +110,27 @@ fn request(message: &Message) -> Result<ClientRequest, RelayFault> {
                 connection,
             })
         }
+    }
+}
+
+/// The connection that a member of `object` names.
+fn named_connection(message: &Message, object: Span) -> Result<Option<String>, RelayFault> {
+    let spellings = ["connectionId", "connection_id"];
+    messages::text_member(message, Some(object), spellings)
+        .map_err(|()| RelayFault::WrongConnection)
+}
+
+/// Whether an extension can be given this id of a client as it is, and will answer with the same. Zero means "no id" to some, and
+/// JavaScript rounds long numbers.
+pub(crate) fn is_preservable(id: &Id) -> bool {
+    match id.key() {
+        IdKey::String(text) => !text.is_empty() && !text.contains(&b':'),
+        IdKey::Number(digits) => {
+            digits.len() <= MAX_DIGITS
+                && digits.iter().all(u8::is_ascii_digit)
+                && !digits.starts_with(b"0")
+        }
+        IdKey::Null | IdKey::Other(_) => false,
     }
 }
 

@@ -17,6 +17,8 @@ pub struct RelayCounters {
     pub lost: u64,
     /// Answers that came when nobody waited for them.
     pub late_answers: u64,
+    /// Messages for an extension that was already forgotten.
+    pub unroutable: u64,
     /// Messages that mean nothing here.
     pub ignored: u64,
     /// Sockets that were cut because they did not read.
@@ -35,6 +37,7 @@ impl RelayCounters {
             timeouts: self.timeouts + other.timeouts,
             lost: self.lost + other.lost,
             late_answers: self.late_answers + other.late_answers,
+            unroutable: self.unroutable + other.unroutable,
             ignored: self.ignored + other.ignored,
             slow_readers: self.slow_readers + other.slow_readers,
         }

@@ -28,7 +28,7 @@ pub(crate) enum ToExtension {
         connection: RelayConnectionId,
         client: McpClientId,
     },
-    /// It has left for good: its tabs are free.
+    /// It has left for good: what is open fails, and its tabs are free.
     Detach {
         connection: RelayConnectionId,
         reason: &'static str,
@@ -64,6 +64,8 @@ pub(crate) enum ToClients {
     },
     /// All open commands of a superseded socket have failed.
     Superseded { connection: RelayConnectionId },
+    /// All open commands of a connection that is over have failed.
+    Detached { connection: RelayConnectionId },
     /// A notification of the extension.
     Notification {
         connection: RelayConnectionId,

@@ -4,6 +4,7 @@ mod answers;
 mod attached;
 mod direct;
 mod extension;
+mod shared_debugger;
 mod turns;
 
 use std::collections::BTreeMap;
@@ -13,7 +14,6 @@ use bytes::Bytes;
 use mcp_proxy_wire::{Kind, Message};
 use serde_json::json;
 
-use self::attached::AttachedConnection;
 use self::extension::Extension;
 use crate::client_side::{status, until_wall};
 use crate::context::RelayContext;
@@ -21,7 +21,9 @@ use crate::exchange::{ToClients, ToExtension};
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::{ExtensionId, RelayConnectionId, SocketId};
 use crate::messages::{self, AnsweredRequest};
+use crate::opening::Credentials;
 use crate::outbox::{Outbox, RelayClose, SocketOutput};
+use crate::settings::CommandIdMode;
 
 /// How long an extension may take to say which tabs there are, or to show a new token.
 const QUESTION_DEADLINE: Duration = Duration::from_secs(10);
@@ -33,8 +35,25 @@ pub struct NewExtension {
     pub name: Option<String>,
     /// The id that it keeps across connections.
     pub client_id: Option<String>,
+    /// It gave one that cannot be used, and is told so.
+    pub has_unusable_client_id: bool,
+    /// Under which ids it wants its commands, if it says so.
+    pub id_mode: Option<CommandIdMode>,
     /// When its token expires, in seconds since 1970.
     pub expires_at: i64,
+}
+
+impl NewExtension {
+    /// What an extension's answer to `authenticate` said. Its token has been checked.
+    pub fn new(credentials: &Credentials, expires_at: i64) -> NewExtension {
+        NewExtension {
+            name: credentials.name.clone(),
+            client_id: credentials.client_id.clone(),
+            has_unusable_client_id: credentials.has_unusable_client_id,
+            id_mode: credentials.id_mode,
+            expires_at,
+        }
+    }
 }
 
 /// The extensions of one user.
@@ -87,11 +106,14 @@ impl ExtensionSide {
             context.sockets_with_output.push(older);
             (older, outbox)
         });
-        known.open(socket, name.clone(), new.expires_at, context);
-        let params = json!({
+        known.open(socket, name.clone(), new, context);
+        let mut params = json!({
             "user_id": user,
             "extension_id": id.as_str(),
         });
+        if new.has_unusable_client_id {
+            params["client_id_ignored"] = true.into();
+        }
         known.send(
             messages::notification(messages::AUTHENTICATED, &params),
             context,
@@ -184,11 +206,7 @@ impl ExtensionSide {
         context: &mut RelayContext<'_>,
     ) {
         let Some(known) = self.extensions.get_mut(extension) else {
-            if let ToExtension::Command(command) = message {
-                let outcome = Err(RelayFault::ExtensionGone(Delivered::No));
-                answer(command.connection, command.number, outcome, context);
-            }
-            return;
+            return answer_for_unknown(extension, message, context);
         };
         match message {
             ToExtension::Attach { connection, client } => {
@@ -196,17 +214,20 @@ impl ExtensionSide {
                 self.tell_connections(context);
             }
             ToExtension::Detach { connection, reason } => {
-                if known.detach(&connection) {
+                if known.detach(&connection, context) {
                     let params = json!({"connection_id": connection.as_str(), "reason": reason});
                     known.send(
                         messages::notification(messages::DISCONNECTED, &params),
                         context,
                     );
                 }
+                let detached = ToClients::Detached { connection };
+                context.exchange.to_clients(detached);
                 self.tell_connections(context);
             }
             ToExtension::Suspend { connection } => {
-                known.fail_queued_of(&connection, || RelayFault::Disconnected, context);
+                let fault = || RelayFault::Disconnected(Delivered::No);
+                known.fail_queued_of(&connection, fault, context);
             }
             ToExtension::Supersede { connection } => {
                 known.supersede(&connection, context);
@@ -248,7 +269,7 @@ impl ExtensionSide {
                 // A command may have waited for one that has failed.
                 context.sockets_with_output.extend(known.socket);
             }
-            if let Some(deadline) = known.next_deadline() {
+            if let Some(deadline) = known.next_deadline(now.elapsed) {
                 next = next.min(deadline);
             }
             if known.socket.is_none() || known.outbox.is_closing() {
@@ -336,6 +357,33 @@ impl ExtensionSide {
     }
 }
 
+/// A message for an extension that is not known here any more: the side that sent it must not wait for an answer.
+fn answer_for_unknown(
+    extension: &ExtensionId,
+    message: ToExtension,
+    context: &mut RelayContext<'_>,
+) {
+    let news = match message {
+        ToExtension::ClientCount(_) => return,
+        ToExtension::Suspend { .. } => None,
+        ToExtension::Attach { .. } => Some(ToClients::Offline {
+            extension: extension.clone(),
+            reason: "Extension closed",
+        }),
+        ToExtension::Detach { connection, .. } => Some(ToClients::Detached { connection }),
+        ToExtension::Supersede { connection } => Some(ToClients::Superseded { connection }),
+        ToExtension::Command(command) => Some(ToClients::Answer {
+            connection: command.connection,
+            number: command.number,
+            outcome: Err(RelayFault::ExtensionGone(Delivered::No)),
+        }),
+    };
+    context.counters.unroutable += 1;
+    if let Some(news) = news {
+        context.exchange.to_clients(news);
+    }
+}
+
 /// Tells the side of a command's client what became of it.
 fn answer(
     connection: RelayConnectionId,
@@ -356,4 +404,50 @@ fn notify(connection: &RelayConnectionId, message: &Bytes, context: &mut RelayCo
         connection: connection.clone(),
         message: message.clone(),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::SharedRelayState;
+    use crate::ids::IdSource;
+    use crate::settings::RelaySettings;
+    use crate::time::RelayTime;
+
+    #[test]
+    fn messages_for_an_extension_that_is_forgotten_are_answered_and_counted() {
+        let ids = IdSource::Counting(0);
+        let mut shared = SharedRelayState::new(RelaySettings::default(), ids);
+        let mut context = shared.context(RelayTime::default());
+        let extension = ExtensionId::named("ext-gone");
+        let connection = context.ids.connection();
+        let client = context.ids.client(None);
+        let mut side = ExtensionSide::default();
+        for message in [
+            ToExtension::Attach {
+                connection: connection.clone(),
+                client,
+            },
+            ToExtension::Supersede {
+                connection: connection.clone(),
+            },
+            ToExtension::Detach {
+                connection,
+                reason: "",
+            },
+            ToExtension::ClientCount(1),
+        ] {
+            side.receive(&extension, message, &mut context);
+        }
+        let answers: Vec<_> = shared.exchange.for_clients.drain(..).collect();
+        assert!(matches!(
+            &answers[..],
+            [
+                ToClients::Offline { .. },
+                ToClients::Superseded { .. },
+                ToClients::Detached { .. }
+            ]
+        ));
+        assert_eq!(shared.counters.unroutable, 3);
+    }
 }

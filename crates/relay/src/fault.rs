@@ -39,6 +39,9 @@ pub enum RelayFault {
     /// `connectionId` is not the connection of this client.
     #[error("connectionId is not the connection of this client")]
     WrongConnection,
+    /// The client has several connections, and the command names none.
+    #[error("This client has several connections: connectionId must name one")]
+    ConnectionNotNamed,
     /// The command needs a tab, and its connection has none.
     #[error("This connection has no tab: send createTab or selectTab first")]
     NoTab,
@@ -48,6 +51,12 @@ pub enum RelayFault {
     /// No tab has this index.
     #[error("No tab has this index")]
     NoSuchTab,
+    /// The tabs moved between the question which tab has an index and the command, or the extension counts them otherwise.
+    #[error("The extension acted on another tab than the one with this index")]
+    TabMoved(Delivered),
+    /// The extension has one attached tab for all clients, and could not attach to this connection's.
+    #[error("The extension cannot switch to the tab of this connection")]
+    TabUnavailable(Delivered),
     /// The extension was lost before it answered.
     #[error("The extension disconnected before it answered")]
     ExtensionGone(Delivered),
@@ -56,7 +65,7 @@ pub enum RelayFault {
     Superseded(&'static str, Delivered),
     /// The client sent `disconnect` while the command was open.
     #[error("The client disconnected before the extension answered")]
-    Disconnected,
+    Disconnected(Delivered),
     /// The extension did not answer in time.
     #[error("The extension did not answer in time")]
     Timeout(Delivered),
@@ -114,12 +123,15 @@ impl RelayFault {
             RelayFault::NotAuthenticated => -32002,
             RelayFault::NotConnected
             | RelayFault::WrongConnection
+            | RelayFault::ConnectionNotNamed
             | RelayFault::NoTab
             | RelayFault::ForeignTab
-            | RelayFault::NoSuchTab => -32003,
+            | RelayFault::NoSuchTab
+            | RelayFault::TabMoved(_)
+            | RelayFault::TabUnavailable(_) => -32003,
             RelayFault::ExtensionGone(_)
             | RelayFault::Superseded(..)
-            | RelayFault::Disconnected => -32004,
+            | RelayFault::Disconnected(_) => -32004,
             RelayFault::Timeout(_) => -32005,
             RelayFault::RateLimited { .. }
             | RelayFault::QueueFull
@@ -143,12 +155,15 @@ impl RelayFault {
             RelayFault::NotAuthenticated => "not_authenticated",
             RelayFault::NotConnected => "not_connected",
             RelayFault::WrongConnection => "wrong_connection",
+            RelayFault::ConnectionNotNamed => "connection_not_named",
             RelayFault::NoTab => "no_tab",
             RelayFault::ForeignTab => "foreign_tab",
             RelayFault::NoSuchTab => "no_such_tab",
+            RelayFault::TabMoved(_) => "tab_moved",
+            RelayFault::TabUnavailable(_) => "tab_unavailable",
             RelayFault::ExtensionGone(_) => "extension_gone",
             RelayFault::Superseded(..) => "superseded",
-            RelayFault::Disconnected => "disconnected",
+            RelayFault::Disconnected(_) => "disconnected",
             RelayFault::Timeout(_) => "timeout",
             RelayFault::RateLimited { .. } => "rate_limited",
             RelayFault::QueueFull => "queue_full",
@@ -170,11 +185,11 @@ impl RelayFault {
         match self {
             RelayFault::ExtensionGone(delivered)
             | RelayFault::Superseded(_, delivered)
+            | RelayFault::Disconnected(delivered)
+            | RelayFault::TabMoved(delivered)
+            | RelayFault::TabUnavailable(delivered)
             | RelayFault::Timeout(delivered) => {
                 data.insert("delivered".to_owned(), delivered.value());
-            }
-            RelayFault::Disconnected => {
-                data.insert("delivered".to_owned(), Delivered::Unknown.value());
             }
             RelayFault::RateLimited { retry_after_ms } => {
                 data.insert("retry_after_ms".to_owned(), json!(retry_after_ms));

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use mcp_proxy_wire::terminal_text::sanitize;
 use uuid::Uuid;
 
-/// The longest `client_id` that is taken into an id.
+/// The longest `client_id` that is taken into an id, in bytes.
 const MAX_CLIENT_ID: usize = 128;
 
 /// A WebSocket, by a number that is never used again.
@@ -65,9 +66,10 @@ impl IdSource {
     }
 }
 
-/// Whether a `client_id` can be part of an id: short, and without what would make ids unreadable in logs.
+/// Whether a `client_id` can be part of an id: short, and without what would make ids unreadable in logs. People choose
+/// them, so spaces and all scripts are fine.
 pub(crate) fn is_usable_client_id(id: &str) -> bool {
-    !id.is_empty() && id.len() <= MAX_CLIENT_ID && id.bytes().all(|byte| byte.is_ascii_graphic())
+    !id.trim().is_empty() && id.len() <= MAX_CLIENT_ID && sanitize(id) == id
 }
 
 impl ExtensionId {

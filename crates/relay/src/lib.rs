@@ -45,6 +45,6 @@ pub use ids::{ExtensionId, IdSource, RelayConnectionId, SocketId};
 pub use opening::{Credentials, Opening, OpeningStep, SocketPath, SocketRole};
 pub use outbox::{RelayClose, SocketOutput};
 pub use policy::{PolicyList, RelayPolicy};
-pub use settings::{RelayAccess, RelayRates, RelaySettings};
+pub use settings::{CommandIdMode, RelayAccess, RelayRates, RelaySettings};
 pub use time::RelayTime;
 pub use user::UserRelay;

@@ -21,6 +21,10 @@ pub(crate) const SHUTTING_DOWN: &str = "serverShuttingDown";
 pub(crate) const HANDSHAKE_ACK: &str = "handshake_ack";
 /// What the relay asks an extension to learn which tab an index means.
 pub(crate) const GET_TABS: &str = "getTabs";
+/// What the relay asks an extension that has one attached tab for all clients.
+pub(crate) const SELECT_TAB: &str = "selectTab";
+/// An extension that sends this has one attached tab for all clients.
+pub(crate) const BUILD_INFO: &str = "build_info";
 /// The one notification of an extension that clients get.
 pub(crate) const TAB_INFO_UPDATE: &str = "notifications/tab_info_update";
 

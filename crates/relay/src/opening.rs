@@ -2,6 +2,8 @@
 
 mod direct;
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use mcp_proxy_wire::{Field, Id, Kind, Message};
 
@@ -9,7 +11,7 @@ use crate::fault::RelayFault;
 use crate::ids::is_usable_client_id;
 use crate::messages;
 use crate::outbox::{RelayClose, SocketOutput};
-use crate::settings::RelayAccess;
+use crate::settings::{CommandIdMode, RelayAccess};
 
 /// The longest name of a browser or client that is kept.
 const MAX_NAME: usize = 128;
@@ -45,6 +47,10 @@ pub struct Credentials {
     pub name: Option<String>,
     /// The id that it keeps across connections.
     pub client_id: Option<String>,
+    /// It gave a `client_id` that cannot be part of an id.
+    pub has_unusable_client_id: bool,
+    /// Under which ids an extension wants its commands, if it says so.
+    pub id_mode: Option<CommandIdMode>,
     /// The id of a client's handshake, if it has one.
     pub request: Option<Id>,
 }
@@ -187,12 +193,20 @@ fn credentials(
             .ok_or(RelayFault::InvalidParams("accessToken is missing"))?,
     };
     let name = text(["name", "name"]).unwrap_or_default();
-    let client_id = text(["client_id", "clientId"]).unwrap_or_default();
+    let id_mode = text(["id_mode", "idMode"]).unwrap_or_default();
+    let spelled = object.map(|object| message.members(object, ["client_id", "clientId"]));
+    let given = spelled.unwrap_or_default().into_iter().flatten().next();
+    let given = given.filter(|span| message.slice(*span) != b"null");
+    let client_id = given
+        .and_then(|span| message.text_at(span))
+        .filter(|id| is_usable_client_id(id));
     Ok(Credentials {
         role,
         token,
         name: name.map(|name| name.chars().take(MAX_NAME).collect()),
-        client_id: client_id.filter(|id| is_usable_client_id(id)),
+        has_unusable_client_id: given.is_some() && client_id.is_none(),
+        client_id: client_id.map(Cow::into_owned),
+        id_mode: id_mode.as_deref().and_then(CommandIdMode::named),
         request: None,
     })
 }

@@ -3,9 +3,13 @@
 //! Rules about URLs keep a client from being sent astray; they cannot stop a page's own script from navigating. Rules about CDP
 //! methods are the stronger ones.
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
-use mcp_proxy_wire::{Field, Message};
+mod url;
 
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use mcp_proxy_wire::{Message, Span};
+use serde_json::value::RawValue;
+
+use self::url::as_browsers_read;
 use crate::fault::RelayFault;
 
 /// The command that carries any method of the Chrome DevTools Protocol.
@@ -40,15 +44,69 @@ const DENIED_CDP: [&str; 24] = [
     "Target.setAutoAttach",
 ];
 
+/// What a policy that is `read_only` leaves of the relay's own methods.
+const READ_ONLY_METHODS: [&str; 10] = [
+    FORWARD_CDP,
+    "getTabs",
+    "selectTab",
+    "listExtensions",
+    "get_build_info",
+    "getConsoleMessages",
+    "getNetworkRequests",
+    "getResponseBody",
+    "getRequestPostData",
+    "screenshot",
+];
+
+/// And of the Chrome DevTools Protocol. Scripts are not among it: they can change a page.
+const READ_ONLY_CDP: [&str; 27] = [
+    "Accessibility.disable",
+    "Accessibility.enable",
+    "Accessibility.get*",
+    "Accessibility.query*",
+    "Browser.getVersion",
+    "CSS.disable",
+    "CSS.enable",
+    "CSS.get*",
+    "DOM.describeNode",
+    "DOM.disable",
+    "DOM.enable",
+    "DOM.get*",
+    "DOM.querySelector*",
+    "DOMSnapshot.captureSnapshot",
+    "Log.enable",
+    "Network.disable",
+    "Network.enable",
+    "Network.getRequestPostData",
+    "Network.getResponseBody",
+    "Page.captureScreenshot",
+    "Page.enable",
+    "Page.getFrameTree",
+    "Page.getLayoutMetrics",
+    "Page.getNavigationHistory",
+    "Page.printToPDF",
+    "Performance.*",
+    "Target.getTargetInfo",
+];
+
+/// How deep commands may be wrapped in each other for the policy to find them.
+const MAX_WRAPPERS: usize = 8;
+
 /// What the commands of a user may do. An allow list that is empty allows everything; what is denied is never allowed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct RelayPolicy {
-    allowed_methods: GlobSet,
-    denied_methods: GlobSet,
-    allowed_cdp: GlobSet,
-    denied_cdp: GlobSet,
-    allowed_urls: GlobSet,
-    denied_urls: GlobSet,
+    methods: NamePatterns,
+    cdp: NamePatterns,
+    urls: NamePatterns,
+    /// The CDP methods that a policy for reading allows, if it is one.
+    read_only: Option<GlobSet>,
+}
+
+/// What is allowed and denied of one kind.
+#[derive(Clone, Debug, Default)]
+struct NamePatterns {
+    allowed: GlobSet,
+    denied: GlobSet,
 }
 
 /// One of the lists of a policy.
@@ -63,64 +121,146 @@ pub enum PolicyList {
 }
 
 impl RelayPolicy {
-    /// The policy with another list, in which `*` matches any characters. A list of denied CDP methods replaces the default.
+    /// The policy that denies what a client should not do unasked: cookies, file inputs and other targets.
+    pub fn standard() -> RelayPolicy {
+        RelayPolicy {
+            cdp: NamePatterns {
+                allowed: GlobSet::empty(),
+                // The names above are plain.
+                denied: patterns(DENIED_CDP.into_iter()).unwrap_or_else(|_| GlobSet::empty()),
+            },
+            ..RelayPolicy::default()
+        }
+    }
+
+    /// The policy with another list, in which `*` matches any characters. A list of denied CDP methods replaces the standard.
     pub fn with(
         mut self,
         list: PolicyList,
         allowed: Option<&[String]>,
         denied: Option<&[String]>,
     ) -> Result<RelayPolicy, String> {
-        let (own_allowed, own_denied) = match list {
-            PolicyList::Methods => (&mut self.allowed_methods, &mut self.denied_methods),
-            PolicyList::Cdp => (&mut self.allowed_cdp, &mut self.denied_cdp),
-            PolicyList::Urls => (&mut self.allowed_urls, &mut self.denied_urls),
+        let own = match list {
+            PolicyList::Methods => &mut self.methods,
+            PolicyList::Cdp => &mut self.cdp,
+            PolicyList::Urls => &mut self.urls,
         };
         if let Some(allowed) = allowed {
-            *own_allowed = patterns(allowed.iter().map(String::as_str))?;
+            own.allowed = patterns(allowed.iter().map(String::as_str))?;
         }
         if let Some(denied) = denied {
-            *own_denied = patterns(denied.iter().map(String::as_str))?;
+            own.denied = patterns(denied.iter().map(String::as_str))?;
         }
         Ok(self)
     }
 
+    /// The policy, for reading only: of what it allows, that which changes nothing.
+    pub fn read_only(mut self, is_read_only: bool) -> RelayPolicy {
+        // The names above are good patterns. If they were not, nothing would be allowed.
+        let names = || patterns(READ_ONLY_CDP.into_iter()).unwrap_or_else(|_| GlobSet::empty());
+        self.read_only = is_read_only.then(names);
+        self
+    }
+
     /// Checks a command.
     pub(crate) fn check(&self, method: &str, message: &Message) -> Result<(), RelayFault> {
-        require(&self.allowed_methods, &self.denied_methods, method)?;
-        let url = match method {
-            FORWARD_CDP => {
-                let cdp = message
-                    .text(Field::Param("method"))
-                    .ok_or(RelayFault::InvalidParams("method must be a string"))?;
-                require(&self.allowed_cdp, &self.denied_cdp, &cdp)?;
-                let inner = message.span(Field::Param("params"));
-                inner.and_then(|inner| message.member(inner, "url"))
-            }
-            _ => message.span(Field::Param("url")),
-        };
-        match url.and_then(|url| message.text_at(url)) {
-            Some(url) => require(
-                &self.allowed_urls,
-                &self.denied_urls,
-                &as_browsers_read(&url),
-            ),
+        self.methods.require(method)?;
+        let params = message.params();
+        if method == FORWARD_CDP {
+            let cdp = params.and_then(|params| message.member(params, "method"));
+            let cdp = cdp.and_then(|cdp| message.text_at(cdp));
+            let cdp = cdp.ok_or(RelayFault::InvalidParams("method must be a string"))?;
+            self.check_cdp(&cdp)?;
+        } else if is_cdp_name(method) {
+            self.check_cdp(method)?;
+        } else if self.read_only.is_some() && !READ_ONLY_METHODS.contains(&method) {
+            return Err(denied(method));
+        }
+        match params {
+            Some(params) => self.check_carried(message, params, MAX_WRAPPERS),
             None => Ok(()),
+        }
+    }
+
+    fn check_cdp(&self, method: &str) -> Result<(), RelayFault> {
+        self.cdp.require(method)?;
+        match &self.read_only {
+            Some(allowed) if !allowed.is_match(method) => Err(denied(method)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the URL and the CDP method that parameters carry, and those inside of them: an extension may have other commands
+    /// than `forwardCDPCommand` that send CDP methods.
+    fn check_carried(
+        &self,
+        message: &Message,
+        object: Span,
+        wrappers: usize,
+    ) -> Result<(), RelayFault> {
+        let names = ["url", "method", "command", "cdpMethod", "params", "args"];
+        let [url, method, command, cdp, params, arguments] = message.members(object, names);
+        if let Some(url) = url.and_then(|url| message.text_at(url)) {
+            self.urls.require(&as_browsers_read(&url))?;
+        }
+        for span in [method, command, cdp, params, arguments]
+            .into_iter()
+            .flatten()
+        {
+            match message.slice(span).first() {
+                Some(b'"') => self.check_name(message.text_at(span).as_deref())?,
+                Some(b'{') if wrappers > 0 => self.check_carried(message, span, wrappers - 1)?,
+                Some(b'[') => self.check_list(message.slice(span))?,
+                // Deeper than any extension looks.
+                Some(b'{') => return Err(RelayFault::InvalidParams("nested too deep")),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks arguments in a list, such as those of `chrome.debugger.sendCommand`.
+    fn check_list(&self, list: &[u8]) -> Result<(), RelayFault> {
+        let elements: Vec<&RawValue> = serde_json::from_slice(list).unwrap_or_default();
+        for element in elements {
+            if element.get().starts_with('"') {
+                let name: Option<String> = serde_json::from_str(element.get()).ok();
+                self.check_name(name.as_deref())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_name(&self, name: Option<&str>) -> Result<(), RelayFault> {
+        match name {
+            Some(name) if is_cdp_name(name) => self.check_cdp(name),
+            _ => Ok(()),
         }
     }
 }
 
-impl Default for RelayPolicy {
-    fn default() -> RelayPolicy {
-        RelayPolicy {
-            allowed_methods: GlobSet::empty(),
-            denied_methods: GlobSet::empty(),
-            allowed_cdp: GlobSet::empty(),
-            // The names above are plain.
-            denied_cdp: patterns(DENIED_CDP.into_iter()).unwrap_or_else(|_| GlobSet::empty()),
-            allowed_urls: GlobSet::empty(),
-            denied_urls: GlobSet::empty(),
+impl NamePatterns {
+    fn require(&self, name: &str) -> Result<(), RelayFault> {
+        let is_allowed = self.allowed.is_empty() || self.allowed.is_match(name);
+        match is_allowed && !self.denied.is_match(name) {
+            true => Ok(()),
+            false => Err(denied(name)),
         }
     }
+}
+
+/// Whether this is the name of a CDP method: `Domain.method`.
+fn is_cdp_name(name: &str) -> bool {
+    let is_word =
+        |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    name.starts_with(|first: char| first.is_ascii_uppercase())
+        && name
+            .split_once('.')
+            .is_some_and(|(domain, method)| is_word(domain) && is_word(method))
+}
+
+fn denied(name: &str) -> RelayFault {
+    RelayFault::Denied(name.chars().take(80).collect())
 }
 
 fn patterns<'a>(texts: impl Iterator<Item = &'a str>) -> Result<GlobSet, String> {
@@ -132,39 +272,6 @@ fn patterns<'a>(texts: impl Iterator<Item = &'a str>) -> Result<GlobSet, String>
         set.add(glob);
     }
     set.build().map_err(|error| error.to_string())
-}
-
-/// A URL as a browser understands it, as far as patterns can tell the difference: no white space around it, slashes that lean
-/// forward, scheme and host in small letters, a path, and what `view-source:` shows.
-fn as_browsers_read(url: &str) -> String {
-    let is_ignored = |character: char| character.is_ascii_control() || character == ' ';
-    let url = url.trim_matches(is_ignored).replace('\\', "/");
-    let url: String = url
-        .chars()
-        .filter(|character| !matches!(character, '\t' | '\n' | '\r'))
-        .collect();
-    let Some((scheme, rest)) = url.split_once(':') else {
-        return url;
-    };
-    let scheme = scheme.to_ascii_lowercase();
-    if scheme == "view-source" {
-        return as_browsers_read(rest);
-    }
-    let Some(rest) = rest.strip_prefix("//") else {
-        return format!("{scheme}:{rest}");
-    };
-    let host = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (host, rest) = rest.split_at(host);
-    let slash = if rest.starts_with('/') { "" } else { "/" };
-    format!("{scheme}://{}{slash}{rest}", host.to_ascii_lowercase())
-}
-
-fn require(allowed: &GlobSet, denied: &GlobSet, name: &str) -> Result<(), RelayFault> {
-    let is_allowed = allowed.is_empty() || allowed.is_match(name);
-    match is_allowed && !denied.is_match(name) {
-        true => Ok(()),
-        false => Err(RelayFault::Denied(name.chars().take(80).collect())),
-    }
 }
 
 #[cfg(test)]
@@ -179,7 +286,7 @@ mod tests {
 
     #[test]
     fn cookies_files_and_other_targets_are_denied_by_default() {
-        let policy = RelayPolicy::default();
+        let policy = RelayPolicy::standard();
         for method in DENIED_CDP {
             let params = format!(r#"{{"method":"{method}"}}"#);
             assert_eq!(
@@ -200,7 +307,7 @@ mod tests {
     #[test]
     fn urls_are_checked_where_tabs_are_opened_and_navigated() {
         let denied = ["*//*.bank.test/*".to_owned()];
-        let policy = RelayPolicy::default()
+        let policy = RelayPolicy::standard()
             .with(PolicyList::Urls, None, Some(&denied))
             .unwrap();
         let opened = r#"{"url":"https://my.bank.test/x"}"#;
@@ -222,9 +329,119 @@ mod tests {
     }
 
     #[test]
+    fn cdp_methods_are_found_in_other_commands_than_the_usual_one() {
+        let policy = RelayPolicy::standard();
+        for (method, params) in [
+            ("Network.getCookies", "{}"),
+            ("sendCommand", r#"{"method":"Network.getCookies"}"#),
+            ("sendCommand", r#"{"command":"Network.getCookies"}"#),
+            (
+                "sendCommand",
+                r#"{"command":{"method":"Network.getCookies"}}"#,
+            ),
+            ("cdp", r#"{"cdpMethod":"Network.\u0067etCookies"}"#),
+            (
+                "chrome.debugger.sendCommand",
+                r#"{"args":[{"tabId":1},"Network.getCookies",{}]}"#,
+            ),
+            (
+                "anything",
+                r#"{"params":{"params":{"method":"Network.getCookies"}}}"#,
+            ),
+            (
+                FORWARD_CDP,
+                r#"{"method":"Page.enable","method":"Network.getCookies"}"#,
+            ),
+            (
+                FORWARD_CDP,
+                r#"{"method":"Page.enable","params":{"method":"Network.getCookies"}}"#,
+            ),
+        ] {
+            assert_eq!(
+                check(&policy, method, params),
+                Err(-32008),
+                "{method} {params}"
+            );
+        }
+        for (method, params) in [
+            ("sendCommand", r#"{"method":"Page.reload"}"#),
+            ("type", r#"{"text":"Network.getCookies"}"#),
+            (
+                FORWARD_CDP,
+                r#"{"method":"Fetch.continueRequest","params":{"method":"POST"}}"#,
+            ),
+        ] {
+            assert_eq!(check(&policy, method, params), Ok(()), "{method} {params}");
+        }
+        let deep = format!(
+            "{}{}",
+            r#"{"params":"#.repeat(20),
+            "{}".to_owned() + &"}".repeat(20)
+        );
+        assert_eq!(check(&policy, "anything", &deep), Err(-32602));
+    }
+
+    #[test]
+    fn an_allow_list_of_cdp_methods_counts_for_every_way_to_send_them() {
+        let allowed = ["Page.*".to_owned()];
+        let policy = RelayPolicy::standard()
+            .with(PolicyList::Cdp, Some(&allowed), None)
+            .unwrap();
+        for (method, params, expected) in [
+            ("Page.reload", "{}", Ok(())),
+            ("Runtime.evaluate", "{}", Err(-32008)),
+            (
+                "sendCommand",
+                r#"{"method":"Runtime.evaluate"}"#,
+                Err(-32008),
+            ),
+            (FORWARD_CDP, r#"{"method":"evaluate"}"#, Err(-32008)),
+            ("click", "{}", Ok(())),
+        ] {
+            assert_eq!(
+                check(&policy, method, params),
+                expected,
+                "{method} {params}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_policy_for_reading_allows_nothing_that_changes_a_page() {
+        let policy = RelayPolicy::standard().read_only(true);
+        for (method, params) in [
+            ("getTabs", "{}"),
+            ("selectTab", "{}"),
+            ("screenshot", "{}"),
+            (FORWARD_CDP, r#"{"method":"Page.captureScreenshot"}"#),
+            (FORWARD_CDP, r#"{"method":"Accessibility.getFullAXTree"}"#),
+            ("DOM.getDocument", "{}"),
+        ] {
+            assert_eq!(check(&policy, method, params), Ok(()), "{method} {params}");
+        }
+        for (method, params) in [
+            ("createTab", "{}"),
+            ("click", "{}"),
+            ("neverHeardOf", "{}"),
+            ("Runtime.evaluate", "{}"),
+            (FORWARD_CDP, r#"{"method":"Runtime.evaluate"}"#),
+            (FORWARD_CDP, r#"{"method":"Page.navigate"}"#),
+            (FORWARD_CDP, r#"{"method":"Network.getCookies"}"#),
+        ] {
+            assert_eq!(
+                check(&policy, method, params),
+                Err(-32008),
+                "{method} {params}"
+            );
+        }
+        let all = policy.read_only(false);
+        assert_eq!(check(&all, "createTab", "{}"), Ok(()));
+    }
+
+    #[test]
     fn an_allow_list_denies_the_rest() {
         let allowed = ["getTabs".to_owned(), "create*".to_owned()];
-        let policy = RelayPolicy::default()
+        let policy = RelayPolicy::standard()
             .with(PolicyList::Methods, Some(&allowed), None)
             .unwrap();
         assert_eq!(check(&policy, "createTab", "{}"), Ok(()));

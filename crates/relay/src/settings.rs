@@ -1,5 +1,7 @@
 //! What a relay is set to.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::RelayPolicy;
@@ -26,6 +28,13 @@ pub struct RelaySettings {
     pub max_open_commands: usize,
     /// Bytes of commands of one connection that wait for the extension.
     pub max_queued_bytes: usize,
+    /// Whether a client may have several connections, and then names one in each command.
+    pub multi_connection: bool,
+    /// Under which ids extensions get commands.
+    pub id_mode: CommandIdMode,
+    /// Whether every extension is taken for one that attaches to one tab for all clients. Otherwise those are that say so with
+    /// `build_info`.
+    pub shared_debugger: bool,
     /// The longest command.
     pub max_command: usize,
     /// Bytes of messages that wait for a client. Only one that does not read has more.
@@ -33,7 +42,43 @@ pub struct RelaySettings {
     /// How often commands may come.
     pub rates: RelayRates,
     /// What is allowed.
-    pub policy: RelayPolicy,
+    pub policy: Arc<RelayPolicy>,
+    /// What is allowed to single users, by their ids. Nothing in a token but its user chooses among these.
+    pub user_policies: Arc<BTreeMap<String, Arc<RelayPolicy>>>,
+}
+
+/// Under which id an extension gets a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommandIdMode {
+    /// Under the id of the connection, a colon and the client's id.
+    Map,
+    /// Under the client's id as long as that is safe: while the extension has one connection, and if the id was not used before.
+    /// Otherwise as with `Map`.
+    Preserve,
+    /// As the extension says when it authenticates, and `Map` if it says nothing.
+    #[default]
+    Auto,
+}
+
+impl CommandIdMode {
+    /// The mode with this name, as extensions and the command line spell it.
+    pub fn named(name: &str) -> Option<CommandIdMode> {
+        match name {
+            "map" => Some(CommandIdMode::Map),
+            "preserve" => Some(CommandIdMode::Preserve),
+            "auto" => Some(CommandIdMode::Auto),
+            _ => None,
+        }
+    }
+
+    /// What an extension gets that said `declared` about itself. One that asks for mapped ids always gets them.
+    pub(crate) fn preserves(self, declared: Option<CommandIdMode>) -> bool {
+        match self {
+            CommandIdMode::Map => false,
+            CommandIdMode::Preserve => declared != Some(CommandIdMode::Map),
+            CommandIdMode::Auto => declared == Some(CommandIdMode::Preserve),
+        }
+    }
 }
 
 /// Who may use a relay.
@@ -69,10 +114,14 @@ impl Default for RelaySettings {
             max_connections: 64,
             max_open_commands: 256,
             max_queued_bytes: 32 << 20,
+            multi_connection: false,
+            id_mode: CommandIdMode::default(),
+            shared_debugger: false,
             max_command: 16 << 20,
             max_outbox: 256 << 20,
             rates: RelayRates::default(),
-            policy: RelayPolicy::default(),
+            policy: Arc::new(RelayPolicy::standard()),
+            user_policies: Arc::default(),
         }
     }
 }

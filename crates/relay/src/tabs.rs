@@ -16,7 +16,7 @@ use crate::ids::RelayConnectionId;
 pub(crate) struct TabId(Box<str>);
 
 /// The longest number that JavaScript reads without rounding it to another.
-const MAX_DIGITS: usize = 15;
+pub(crate) const MAX_DIGITS: usize = 15;
 
 /// A tab that a command names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,14 @@ pub(crate) enum TabReference {
     Id(TabId),
     /// By its place among all tabs, which only the extension knows.
     Index(usize),
+}
+
+/// A tab in the extension's list of all tabs.
+#[derive(Clone, Debug)]
+pub(crate) struct ListedTab {
+    pub(crate) id: TabId,
+    /// The id as the extension wrote it: a number or a string.
+    token: Bytes,
 }
 
 /// What a method has to do with tabs.
@@ -94,6 +102,16 @@ impl TabUse {
     /// Whether the connection may have one tab more when the command is answered. Commands that need a tab wait for that.
     pub(crate) fn acquires(self) -> bool {
         matches!(self, TabUse::Opens | TabUse::Selects)
+    }
+
+    /// Whether it depends on the tab that the extension is attached to, or changes it.
+    pub(crate) fn uses_debugger(self) -> bool {
+        !matches!(self, TabUse::Lists | TabUse::Browser)
+    }
+
+    /// Whether the extension may be attached to another tab afterwards.
+    pub(crate) fn moves_debugger(self) -> bool {
+        matches!(self, TabUse::Opens | TabUse::Selects | TabUse::Activates)
     }
 
     /// Whether it may name a tab that nobody owns.
@@ -189,8 +207,8 @@ impl TabOwners {
     }
 
     /// Forgets tabs that the extension does not have any more.
-    pub(crate) fn keep_only(&mut self, existing: &[TabId]) {
-        self.0.retain(|tab, _| existing.contains(tab));
+    pub(crate) fn keep_only(&mut self, existing: &[Option<ListedTab>]) {
+        self.0.retain(|tab, _| is_listed(tab, existing));
     }
 }
 
@@ -213,18 +231,46 @@ pub(crate) fn answered_tab(answer: &Message) -> Option<CurrentTab> {
     })
 }
 
-/// The ids of the tabs that `getTabs` lists, by index.
-pub(crate) fn listed_tabs(answer: &Message) -> Option<Vec<TabId>> {
+/// Whether a tab is in a list of all tabs.
+pub(crate) fn is_listed(tab: &TabId, listed: &[Option<ListedTab>]) -> bool {
+    listed.iter().flatten().any(|listed| listed.id == *tab)
+}
+
+/// The tabs that `getTabs` lists, by index. A tab without an id keeps its place, and can never be anybody's.
+pub(crate) fn listed_tabs(answer: &Message) -> Option<Vec<Option<ListedTab>>> {
     let tabs = answer.span(Field::ResultField("tabs"))?;
     let listed: Vec<&serde_json::value::RawValue> =
         serde_json::from_slice(answer.slice(tabs)).ok()?;
     let ids = listed.into_iter().map(|tab| {
         let tab = Message::parse(Bytes::copy_from_slice(tab.get().as_bytes()));
-        let id = tab.member(tab.root(), "id");
-        // A tab without an id keeps its place, and can never be anybody's.
-        id.map_or_else(|| TabId("".into()), |id| TabId::at(&tab, id))
+        let id = tab.member(tab.root(), "id")?;
+        Some(ListedTab {
+            id: TabId::at(&tab, id),
+            token: tab.raw().slice(id.range()),
+        })
     });
     Some(ids.collect())
+}
+
+/// The parameters of a command that names a tab by its index, with the id of that tab next to it. An extension that reads
+/// `tabId` acts on exactly this tab; the published ones need the index.
+pub(crate) fn params_with_id(message: &Message, params: Span, tab: &ListedTab) -> Bytes {
+    let raw = message.raw();
+    match message.member(params, "tabId") {
+        // Only `null` can stand there without naming a tab.
+        Some(null) => [
+            &raw[params.start..null.start],
+            &tab.token,
+            &raw[null.end..params.end],
+        ]
+        .concat(),
+        None => {
+            // An index stands behind it.
+            let rest = &raw[params.start + 1..params.end];
+            [b"{\"tabId\":", &tab.token[..], b",", rest].concat()
+        }
+    }
+    .into()
 }
 
 /// Where an answer says which tab is current, and the id of that tab.
@@ -281,7 +327,33 @@ mod tests {
     fn a_list_gives_ids_in_order() {
         let answer = r#"{"id":1,"result":{"tabs":[{"id":7,"title":"a"},{"title":"b"},{"id":9}]}}"#;
         let listed = listed_tabs(&Message::parse(answer)).unwrap();
-        let ids: Vec<&str> = listed.iter().map(|tab| &*tab.0).collect();
-        assert_eq!(ids, ["7", "", "9"]);
+        let ids: Vec<Option<&str>> = listed
+            .iter()
+            .map(|tab| tab.as_ref().map(|tab| &*tab.id.0))
+            .collect();
+        assert_eq!(ids, [Some("7"), None, Some("9")]);
+    }
+
+    #[test]
+    fn the_id_of_a_tab_is_added_next_to_its_index() {
+        let tab = ListedTab {
+            id: TabId("7".into()),
+            token: Bytes::from_static(b"7"),
+        };
+        for (params, expected) in [
+            (r#"{"index":1}"#, r#"{"tabId":7,"index":1}"#),
+            (r#"{ "index":1}"#, r#"{"tabId":7, "index":1}"#),
+            (
+                r#"{"index":1,"tabId":null,"x":2}"#,
+                r#"{"index":1,"tabId":7,"x":2}"#,
+            ),
+            (r#"{"tabId":null ,"index":1}"#, r#"{"tabId":7 ,"index":1}"#),
+            (r#"{"index":1,"tabId":null}"#, r#"{"index":1,"tabId":7}"#),
+        ] {
+            let text = format!(r#"{{"id":1,"method":"m","params":{params}}}"#);
+            let message = Message::parse(text);
+            let written = params_with_id(&message, message.params().unwrap(), &tab);
+            assert_eq!(written, expected);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Everything that belongs to one user.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -35,8 +36,11 @@ pub struct UserRelay {
 }
 
 impl UserRelay {
-    /// A user without sockets.
-    pub fn new(name: &str, settings: RelaySettings, ids: IdSource) -> UserRelay {
+    /// A user without sockets, with the policy for this user if there is one.
+    pub fn new(name: &str, mut settings: RelaySettings, ids: IdSource) -> UserRelay {
+        if let Some(own) = settings.user_policies.get(name) {
+            settings.policy = Arc::clone(own);
+        }
         let clock = ToldClock::default();
         UserRelay {
             name: name.to_owned(),

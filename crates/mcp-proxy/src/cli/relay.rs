@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::ProxyArgs;
+use super::relay_protocol::RelayProtocolArgs;
 use super::size::size_above_zero;
 use super::time::time;
 
@@ -120,6 +121,9 @@ pub struct RelayArgs {
     /// Threads of the program [default: the number of cores]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub threads: Option<NonZeroUsize>,
+
+    #[command(flatten)]
+    pub protocol: RelayProtocolArgs,
 
     #[command(flatten)]
     pub proxy: ProxyArgs,

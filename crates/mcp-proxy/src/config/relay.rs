@@ -90,7 +90,7 @@ impl Config {
     pub fn relay(args: &RelayArgs) -> Result<Config> {
         refuse_other_flags(args)?;
         let target = RelayTarget {
-            settings: settings(args)?,
+            settings: args.protocol.apply(settings(args)?),
             max_answer: usize::try_from(args.max_answer).unwrap_or(usize::MAX),
             keys: Arc::new(keys(args)?),
             pairing: pairing(args)?.map(Arc::new),
@@ -156,7 +156,7 @@ fn settings(args: &RelayArgs) -> Result<RelaySettings> {
             per_connection: args.connection_rate.get(),
             ..RelayRates::default()
         },
-        policy,
+        policy: Arc::new(policy),
         ..RelaySettings::default()
     })
 }

@@ -6,6 +6,7 @@ mod key_sets;
 mod pairing;
 mod peers;
 mod record;
+mod rules;
 
 use std::net::TcpStream;
 use std::path::PathBuf;

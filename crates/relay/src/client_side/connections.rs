@@ -5,6 +5,7 @@ use std::time::Duration;
 use mcp_proxy_wire::{Id, IdKey};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::fault::RelayFault;
 use crate::ids::{ExtensionId, McpClientId, RelayConnectionId, SocketId};
 use crate::rates::CommandRate;
 
@@ -16,7 +17,9 @@ pub(super) struct ClientConnection {
     /// The client's socket. None while it is suspended.
     pub(super) socket: Option<SocketId>,
     /// Until when it can be resumed, while it is suspended.
-    pub(super) resume_until: Option<Duration>,
+    resume_until: Option<Duration>,
+    /// It is over, and its extension's side has not confirmed that yet.
+    is_ending: bool,
     pub(super) rate: CommandRate,
     /// The ids of open commands by their numbers, and what they mean.
     open: FxHashMap<u64, Id>,
@@ -27,7 +30,8 @@ pub(super) struct ClientConnection {
 #[derive(Debug, Default)]
 pub(super) struct ClientConnections {
     all: FxHashMap<RelayConnectionId, ClientConnection>,
-    by_socket: FxHashMap<SocketId, RelayConnectionId>,
+    /// Those that a socket can use, in the order of their `connect`.
+    by_socket: FxHashMap<SocketId, Vec<RelayConnectionId>>,
 }
 
 impl ClientConnection {
@@ -42,22 +46,15 @@ impl ClientConnection {
             extension,
             socket: Some(socket),
             resume_until: None,
+            is_ending: false,
             rate,
             open: FxHashMap::default(),
             open_keys: FxHashSet::default(),
         }
     }
 
-    pub(super) fn has_open(&self, id: &Id) -> bool {
-        self.open_keys.contains(&id.key())
-    }
-
     pub(super) fn open_count(&self) -> usize {
         self.open.len()
-    }
-
-    pub(super) fn open_ids(&self) -> impl Iterator<Item = &Id> {
-        self.open.values()
     }
 
     pub(super) fn begin(&mut self, number: u64, id: Id) {
@@ -79,6 +76,10 @@ impl ClientConnection {
         self.open.clear();
         self.open_keys.clear();
     }
+
+    fn is_suspended(&self) -> bool {
+        self.socket.is_none() && !self.is_ending
+    }
 }
 
 impl ClientConnections {
@@ -94,85 +95,131 @@ impl ClientConnections {
         self.all.get_mut(id)
     }
 
-    pub(super) fn of_socket(
+    /// The connections that a socket can use.
+    pub(super) fn of_socket(&self, socket: SocketId) -> &[RelayConnectionId] {
+        self.by_socket.get(&socket).map_or(&[], Vec::as_slice)
+    }
+
+    /// The connection of a socket that a command is for: the one that it names, or the only one.
+    pub(super) fn choose(
         &mut self,
         socket: SocketId,
-    ) -> Option<(RelayConnectionId, &mut ClientConnection)> {
-        let id = self.by_socket.get(&socket)?;
-        Some((id.clone(), self.all.get_mut(id)?))
+        named: Option<&str>,
+    ) -> Result<(RelayConnectionId, &mut ClientConnection), RelayFault> {
+        let id = match (self.of_socket(socket), named) {
+            ([], _) => return Err(RelayFault::NotConnected),
+            (own, Some(named)) => own
+                .iter()
+                .find(|id| id.as_str() == named)
+                .ok_or(RelayFault::WrongConnection)?,
+            ([only], None) => only,
+            (_, None) => return Err(RelayFault::ConnectionNotNamed),
+        };
+        let id = id.clone();
+        let connection = self.all.get_mut(&id).ok_or(RelayFault::NotConnected)?;
+        Ok((id, connection))
+    }
+
+    /// Whether a socket waits for an answer under this id. It could not tell two answers apart.
+    pub(super) fn has_open(&self, socket: SocketId, id: &Id) -> bool {
+        let key = id.key();
+        let mut own = self.of_socket(socket).iter();
+        own.any(|id| {
+            let known = self.all.get(id);
+            known.is_some_and(|known| known.open_keys.contains(&key))
+        })
     }
 
     pub(super) fn insert(&mut self, id: RelayConnectionId, connection: ClientConnection) {
         if let Some(socket) = connection.socket {
-            self.by_socket.insert(socket, id.clone());
+            self.by_socket.entry(socket).or_default().push(id.clone());
         }
         self.all.insert(id, connection);
     }
 
-    /// Gives a suspended connection to an extension back to its client.
+    /// Gives a suspended connection to an extension back to its client: of several, the one that could be resumed for the
+    /// shortest time.
     pub(super) fn resume(
         &mut self,
         client: &McpClientId,
         extension: &ExtensionId,
         socket: SocketId,
     ) -> Option<RelayConnectionId> {
-        let (id, connection) = self.all.iter_mut().find(|(_, known)| {
-            known.client == *client && known.extension == *extension && known.socket.is_none()
-        })?;
+        let suspended = self.all.iter_mut().filter(|(_, known)| {
+            known.is_suspended() && known.client == *client && known.extension == *extension
+        });
+        let (id, connection) =
+            suspended.min_by_key(|(id, known)| (known.resume_until, (*id).clone()))?;
         connection.socket = Some(socket);
         connection.resume_until = None;
-        self.by_socket.insert(socket, id.clone());
-        Some(id.clone())
+        let id = id.clone();
+        self.by_socket.entry(socket).or_default().push(id.clone());
+        Some(id)
     }
 
-    pub(super) fn unbind(&mut self, socket: SocketId) {
-        self.by_socket.remove(&socket);
+    /// Suspends a connection whose commands have failed. Returns the socket that used it.
+    pub(super) fn suspend(&mut self, id: &RelayConnectionId, until: Duration) -> Option<SocketId> {
+        let connection = self.all.get_mut(id)?;
+        let socket = connection.socket?;
+        connection.suspend(until);
+        self.unbind(socket, id);
+        Some(socket)
     }
 
-    /// Suspends the connection of a socket that is gone.
-    pub(super) fn suspend(
+    /// Suspends the connections of a socket that is gone.
+    pub(super) fn suspend_all_of_socket(
         &mut self,
         socket: SocketId,
         until: Duration,
-    ) -> Option<(RelayConnectionId, ExtensionId)> {
-        let id = self.by_socket.remove(&socket)?;
-        let connection = self.all.get_mut(&id)?;
-        connection.suspend(until);
-        Some((id, connection.extension.clone()))
-    }
-
-    /// Suspends the connections to an extension that is gone. Their commands have failed already.
-    pub(super) fn suspend_all_of(
-        &mut self,
-        extension: &ExtensionId,
-        until: Duration,
-    ) -> Vec<(RelayConnectionId, SocketId)> {
-        let mut suspended = Vec::new();
-        for (id, connection) in &mut self.all {
-            if connection.extension == *extension
-                && let Some(socket) = connection.socket
-            {
+    ) -> Vec<(RelayConnectionId, ExtensionId)> {
+        let ids = self.by_socket.remove(&socket).unwrap_or_default();
+        let mut suspended = Vec::with_capacity(ids.len());
+        for id in ids {
+            if let Some(connection) = self.all.get_mut(&id) {
                 connection.suspend(until);
-                self.by_socket.remove(&socket);
-                suspended.push((id.clone(), socket));
+                suspended.push((id, connection.extension.clone()));
             }
         }
         suspended
     }
 
-    pub(super) fn take_of_socket(
+    /// Suspends the connections to an extension that is gone. Their commands have failed already.
+    pub(super) fn suspend_all_of_extension(
         &mut self,
-        socket: SocketId,
-    ) -> Option<(RelayConnectionId, ClientConnection)> {
-        let id = self.by_socket.remove(&socket)?;
-        self.all.remove_entry(&id)
+        extension: &ExtensionId,
+        until: Duration,
+    ) -> Vec<(RelayConnectionId, SocketId)> {
+        let theirs = |known: &ClientConnection| known.extension == *extension && !known.is_ending;
+        let ids = self.all.iter().filter(|(_, known)| theirs(known));
+        let mut ids: Vec<RelayConnectionId> = ids.map(|(id, _)| id.clone()).collect();
+        ids.sort();
+        let suspend = |id: RelayConnectionId| {
+            let socket = self.suspend(&id, until)?;
+            Some((id, socket))
+        };
+        ids.into_iter().filter_map(suspend).collect()
+    }
+
+    /// A connection is over. It stays until its extension's side has said what became of its commands.
+    pub(super) fn end(&mut self, id: &RelayConnectionId) -> Option<ExtensionId> {
+        let connection = self.all.get_mut(id)?;
+        connection.is_ending = true;
+        let extension = connection.extension.clone();
+        if let Some(socket) = connection.socket {
+            self.unbind(socket, id);
+        }
+        Some(extension)
+    }
+
+    pub(super) fn remove(&mut self, id: &RelayConnectionId) -> Option<ClientConnection> {
+        self.all.remove(id)
     }
 
     pub(super) fn take_suspended_of(
         &mut self,
         client: &McpClientId,
     ) -> Vec<(RelayConnectionId, ClientConnection)> {
-        self.take_where(|known| known.socket.is_none() && known.client == *client)
+        self.take_where(|known| known.is_suspended() && known.client == *client)
     }
 
     pub(super) fn take_expired(
@@ -196,5 +243,14 @@ impl ClientConnections {
         let mut taken: Vec<_> = self.all.extract_if(|_, known| is_taken(known)).collect();
         taken.sort_by(|(one, _), (other, _)| one.cmp(other));
         taken
+    }
+
+    fn unbind(&mut self, socket: SocketId, id: &RelayConnectionId) {
+        if let Some(own) = self.by_socket.get_mut(&socket) {
+            own.retain(|own| own != id);
+            if own.is_empty() {
+                self.by_socket.remove(&socket);
+            }
+        }
     }
 }

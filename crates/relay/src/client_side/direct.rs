@@ -14,7 +14,7 @@ impl ClientSide {
         context: &mut RelayContext<'_>,
     ) -> Result<(), RelayFault> {
         let is_needed = context.settings.access == RelayAccess::Direct
-            && self.connections.of_socket(socket).is_none();
+            && self.connections.of_socket(socket).is_empty();
         if !is_needed {
             return Ok(());
         }

@@ -4,8 +4,9 @@ use serde_json::json;
 
 use super::{ClientSide, KnownExtension, MAX_REMEMBERED};
 use crate::context::RelayContext;
-use crate::exchange::ToClients;
-use crate::ids::ExtensionId;
+use crate::exchange::{AnswerBody, ToClients};
+use crate::fault::RelayFault;
+use crate::ids::{ExtensionId, RelayConnectionId};
 use crate::messages;
 
 impl ClientSide {
@@ -26,39 +27,9 @@ impl ClientSide {
                 connection,
                 number,
                 outcome,
-            } => {
-                let Some(known) = self.connections.get_mut(&connection) else {
-                    context.counters.late_answers += 1;
-                    return;
-                };
-                let (Some(id), socket) = (known.finish(number), known.socket) else {
-                    context.counters.late_answers += 1;
-                    return;
-                };
-                let answer = match &outcome {
-                    Ok(body) => messages::raw_answer(&id, body.member, &body.value),
-                    Err(fault) => fault.answer(Some(&id)),
-                };
-                match socket {
-                    Some(socket) => {
-                        context.counters.answers += u64::from(outcome.is_ok());
-                        self.send(socket, answer, context);
-                    }
-                    None => context.counters.late_answers += 1,
-                }
-            }
-            ToClients::Superseded { connection } => {
-                let until = context.now.elapsed + context.settings.resume_window;
-                let socket = self.connections.get_mut(&connection).and_then(|known| {
-                    let socket = known.socket.take();
-                    known.resume_until = Some(until);
-                    socket
-                });
-                if let Some(socket) = socket {
-                    self.connections.unbind(socket);
-                    self.close_superseded(socket, context);
-                }
-            }
+            } => self.answered(&connection, number, &outcome, context),
+            ToClients::Superseded { connection } => self.superseded(&connection, context),
+            ToClients::Detached { connection } => self.ended(&connection, context),
             ToClients::Notification {
                 connection,
                 message,
@@ -69,6 +40,29 @@ impl ClientSide {
                 }
             }
         }
+    }
+
+    /// What became of a command. Nobody waits for it if its client has left meanwhile.
+    fn answered(
+        &mut self,
+        connection: &RelayConnectionId,
+        number: u64,
+        outcome: &Result<AnswerBody, RelayFault>,
+        context: &mut RelayContext<'_>,
+    ) {
+        let answered = u64::from(outcome.is_ok());
+        let known = self.connections.get_mut(connection);
+        let waiting = known.and_then(|known| Some((known.finish(number)?, known.socket?)));
+        let Some((id, socket)) = waiting else {
+            context.counters.late_answers += answered;
+            return;
+        };
+        context.counters.answers += answered;
+        let answer = match outcome {
+            Ok(body) => messages::raw_answer(&id, body.member, &body.value),
+            Err(fault) => fault.answer(Some(&id)),
+        };
+        self.send(socket, answer, context);
     }
 
     fn extension_lost(
@@ -89,7 +83,7 @@ impl ClientSide {
             self.directory.remove(&oldest);
         }
         let until = context.now.elapsed + context.settings.resume_window;
-        for (id, socket) in self.connections.suspend_all_of(extension, until) {
+        for (id, socket) in self.connections.suspend_all_of_extension(extension, until) {
             let params = json!({"connection_id": id.as_str(), "reason": reason});
             let notice = messages::notification(messages::DISCONNECTED, &params);
             self.send(socket, notice, context);

@@ -3,9 +3,9 @@
 use mcp_proxy_wire::{Id, Message};
 use serde_json::json;
 
-use super::ClientSide;
 use super::connections::ClientConnection;
 use super::departures::detach;
+use super::{ClientSide, ClientSocket};
 use crate::command::{self, ClientRequest, Command, NotRequest};
 use crate::context::RelayContext;
 use crate::exchange::ToExtension;
@@ -21,7 +21,11 @@ impl ClientSide {
         message: Message,
         context: &mut RelayContext<'_>,
     ) {
-        if self.outbox(socket).is_none_or(|outbox| outbox.is_closing()) {
+        if self
+            .sockets
+            .get(&socket)
+            .is_none_or(ClientSocket::is_closing)
+        {
             return;
         }
         let (id, request) = match command::read(&message) {
@@ -42,9 +46,9 @@ impl ClientSide {
         let done = request.and_then(|request| match request {
             ClientRequest::List { with_offline } => Ok(Some(self.list(with_offline))),
             ClientRequest::Connect(extension) => self.connect(socket, extension, context).map(Some),
-            ClientRequest::Disconnect => {
-                self.disconnect(socket, "MCP client disconnected", context);
-                Ok(Some(json!({"disconnected": true})))
+            ClientRequest::Disconnect { connection } => {
+                self.disconnect(socket, id.clone(), connection.as_deref(), context)?;
+                Ok(None)
             }
             ClientRequest::Forward { method, connection } => {
                 let command = (id.clone(), method, message);
@@ -80,7 +84,8 @@ impl ClientSide {
         extension: ExtensionId,
         context: &mut RelayContext<'_>,
     ) -> Result<serde_json::Value, RelayFault> {
-        if self.connections.of_socket(socket).is_some() {
+        let is_connected = !self.connections.of_socket(socket).is_empty();
+        if is_connected && !context.settings.multi_connection {
             return Err(RelayFault::AlreadyConnected);
         }
         let known = self
@@ -95,9 +100,11 @@ impl ClientSide {
         let id = match self.connections.resume(&client, &extension, socket) {
             Some(id) => id,
             None => {
-                // The client has chosen another browser: what it had suspended is over.
-                for (id, suspended) in self.connections.take_suspended_of(&client) {
-                    detach(id, &suspended.extension, "MCP client disconnected", context);
+                // A client with one connection has chosen another browser: what it had suspended is over.
+                if !context.settings.multi_connection {
+                    for (id, suspended) in self.connections.take_suspended_of(&client) {
+                        detach(id, &suspended.extension, "MCP client disconnected", context);
+                    }
                 }
                 if self.connections.len() >= context.settings.max_connections {
                     return Err(RelayFault::ConnectionLimit);
@@ -121,20 +128,6 @@ impl ClientSide {
         }))
     }
 
-    pub(super) fn disconnect(
-        &mut self,
-        socket: SocketId,
-        reason: &'static str,
-        context: &mut RelayContext<'_>,
-    ) {
-        if let Some((id, connection)) = self.connections.take_of_socket(socket) {
-            for open in connection.open_ids() {
-                self.send(socket, RelayFault::Disconnected.answer(Some(open)), context);
-            }
-            detach(id, &connection.extension, reason, context);
-        }
-    }
-
     fn forward(
         &mut self,
         socket: SocketId,
@@ -144,20 +137,14 @@ impl ClientSide {
     ) -> Result<(), RelayFault> {
         self.connect_directly(socket, context)?;
         let settings = context.settings;
-        let (own, connection) = self
-            .connections
-            .of_socket(socket)
-            .ok_or(RelayFault::NotConnected)?;
-        if named.is_some_and(|named| named != own.as_str()) {
-            return Err(RelayFault::WrongConnection);
+        if self.connections.has_open(socket, &id) {
+            return Err(RelayFault::InvalidRequest("a request with this id is open"));
         }
+        let (own, connection) = self.connections.choose(socket, named)?;
         if message.len() > settings.max_command {
             return Err(RelayFault::TooLarge(settings.max_command));
         }
         settings.policy.check(&method, &message)?;
-        if connection.has_open(&id) {
-            return Err(RelayFault::InvalidRequest("a request with this id is open"));
-        }
         if connection.open_count() >= settings.max_open_commands {
             return Err(RelayFault::QueueFull);
         }

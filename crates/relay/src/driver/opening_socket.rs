@@ -187,19 +187,11 @@ fn join(
     drop(users);
     user.change(driver.now(), |relay, now| match credentials.role {
         SocketRole::Client => {
-            let new = NewClient {
-                client_id: credentials.client_id.clone(),
-                expires_at: checked.expires_at,
-                request: credentials.request.clone(),
-            };
+            let new = NewClient::new(credentials, checked.expires_at);
             relay.client_joined(id, &new, now);
         }
         SocketRole::Extension => {
-            let new = NewExtension {
-                name: credentials.name.clone(),
-                client_id: credentials.client_id.clone(),
-                expires_at: checked.expires_at,
-            };
+            let new = NewExtension::new(credentials, checked.expires_at);
             relay.extension_joined(id, &new, now);
         }
     });

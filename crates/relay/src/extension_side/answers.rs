@@ -10,7 +10,7 @@ use crate::context::RelayContext;
 use crate::exchange::AnswerBody;
 use crate::fault::{Delivered, RelayFault};
 use crate::messages::{self, AnsweredRequest};
-use crate::tabs::{self, TabUse};
+use crate::tabs::{self, CurrentTab, TabUse};
 
 /// The code of an error that an extension gave none.
 const UNNAMED_ERROR: i64 = -32000;
@@ -34,6 +34,7 @@ impl Extension {
         }
         let Some(sent) = self.sent.remove(&key) else {
             context.counters.late_answers += 1;
+            self.note_late_answer(&key);
             return;
         };
         self.proven = self.proven.max(sent.place);
@@ -95,29 +96,44 @@ impl Extension {
         let Some(known) = self.connections.get_mut(&sent.connection) else {
             return Ok(());
         };
+        let answered = tabs::answered_tab(message);
+        if sent.tab_use.moves_debugger()
+            && let Some(debugger) = &mut self.debugger
+        {
+            debugger.attached = answered.as_ref().map(|tab| tab.id.clone());
+        }
+        let is_other = |tab: &CurrentTab| sent.tab.as_ref().is_some_and(|own| *own != tab.id);
+        if (sent.is_by_index || sent.tab_use == TabUse::Selects)
+            && answered.as_ref().is_some_and(is_other)
+        {
+            if sent.tab_use == TabUse::Selects {
+                // It is attached to a tab that it did not ask for, and has to select again.
+                known.current = None;
+            }
+            return Err(RelayFault::TabMoved(Delivered::Yes));
+        }
         match sent.tab_use {
             TabUse::Opens | TabUse::Selects => {
-                let Some(tab) = tabs::answered_tab(message) else {
+                let Some(tab) = answered else {
+                    // It may be attached to a tab that the relay does not know.
+                    known.current = None;
                     return Ok(());
                 };
                 let owner = self.tabs.owner(&tab.id);
                 if owner.is_some_and(|owner| *owner != sent.connection) {
-                    // The tabs have moved between the question and the command.
+                    known.current = None;
                     return Err(RelayFault::ForeignTab);
                 }
                 self.tabs.claim(tab.id.clone(), &sent.connection);
                 known.current = Some(tab);
             }
             TabUse::Closes => {
-                for tab in &sent.named {
-                    self.tabs.release(tab);
-                    if known
-                        .current
-                        .as_ref()
-                        .is_some_and(|current| current.id == *tab)
-                    {
-                        known.current = None;
-                    }
+                let Some(tab) = &sent.tab else {
+                    return Ok(());
+                };
+                self.tabs.release(tab);
+                if known.current.as_ref().is_some_and(|own| own.id == *tab) {
+                    known.current = None;
                 }
             }
             TabUse::Lists => self.note_listing(message),
@@ -137,12 +153,8 @@ impl Extension {
         }
         self.tabs.keep_only(&listed);
         for known in self.connections.values_mut() {
-            let is_gone = |id| !listed.contains(id);
-            if known
-                .current
-                .as_ref()
-                .is_some_and(|current| is_gone(&current.id))
-            {
+            let is_gone = |current: &CurrentTab| !tabs::is_listed(&current.id, &listed);
+            if known.current.as_ref().is_some_and(is_gone) {
                 known.current = None;
             }
         }
@@ -158,9 +170,12 @@ impl Extension {
             context.counters.late_answers += 1;
             return;
         };
-        // A new token was checked before the answer came here.
-        let RelayQuestion::Tabs(connection) = question else {
-            return;
+        let connection = match question {
+            // The new token was checked before the answer came here.
+            RelayQuestion::Token => return,
+            RelayQuestion::Place(switch) => return self.select_listed(switch, message, context),
+            RelayQuestion::Selection(switch) => return self.selected(switch, message, context),
+            RelayQuestion::Tabs(connection) => connection,
         };
         let listed = tabs::listed_tabs(message);
         if listed.is_some() {
@@ -181,9 +196,15 @@ impl Extension {
 
     /// A notification. Clients get one kind; the others are only counted.
     pub(super) fn notification(&mut self, message: &Message, context: &mut RelayContext<'_>) {
-        if message.method().as_deref() != Some(messages::TAB_INFO_UPDATE) {
-            context.counters.ignored += 1;
-            return;
+        match message.method().as_deref() {
+            Some(messages::TAB_INFO_UPDATE) => {}
+            method => {
+                if method == Some(messages::BUILD_INFO) {
+                    self.debugger.get_or_insert_default();
+                }
+                context.counters.ignored += 1;
+                return;
+            }
         }
         let found = message
             .params()

@@ -8,7 +8,7 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use crate::command::{Command, id_text};
 use crate::ids::{McpClientId, RelayConnectionId};
-use crate::tabs::{CurrentTab, TabId};
+use crate::tabs::{CurrentTab, ListedTab};
 
 /// Ids that are remembered so that none is used twice. No answer is expected to be later than this many commands.
 const REMEMBERED_IDS: usize = 4096;
@@ -24,7 +24,7 @@ pub(super) struct AttachedConnection {
     /// The extension was asked for its tabs, because the next command names one by its index.
     pub(super) is_asking: bool,
     /// The tabs as they are now, for the next command.
-    pub(super) listing: Option<Vec<TabId>>,
+    pub(super) listing: Option<Vec<Option<ListedTab>>>,
     pub(super) current: Option<CurrentTab>,
     used: UsedIds,
 }
@@ -68,9 +68,18 @@ impl AttachedConnection {
         }
     }
 
+    /// Commands that may give it another tab will not be answered. Whether the extension has attached to that tab is not known,
+    /// so the connection has to select its tab again.
+    pub(super) fn forget_acquiring(&mut self) {
+        if self.acquiring > 0 {
+            self.current = None;
+        }
+        self.acquiring = 0;
+    }
+
     /// The extension has forgotten what it was doing.
     pub(super) fn forget_sent(&mut self) {
-        self.acquiring = 0;
+        self.forget_acquiring();
         self.is_asking = false;
         self.listing = None;
     }

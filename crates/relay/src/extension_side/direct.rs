@@ -1,13 +1,11 @@
 //! Direct mode, as an extension sees it: ids without a colon, and no name that it keeps.
 
-use mcp_proxy_wire::{Id, IdKey};
+use mcp_proxy_wire::Id;
 
 use super::attached::UsedIds;
 use super::{ExtensionSide, NewExtension};
+use crate::command::{id_text, is_preservable};
 use crate::ids::RelayConnectionId;
-
-/// The largest whole number that an extension, which is JavaScript, gives back as it was.
-const MAX_SAFE: u64 = (1 << 53) - 1;
 
 /// The ids of the one connection that an extension may take for a client of its own.
 ///
@@ -37,10 +35,8 @@ impl DirectIds {
         if self.owner.as_ref() != Some(connection) {
             return None;
         }
-        if let Some(own) = plain(id)
-            && self.used.is_new(&own.to_string())
-        {
-            return Some(own);
+        if is_preservable(id) && self.used.is_new(&id_text(id)) {
+            return Some(id.clone());
         }
         loop {
             self.used.repeated += 1;
@@ -49,23 +45,6 @@ impl DirectIds {
                 return Some(number);
             }
         }
-    }
-}
-
-/// An id that an extension returns unchanged and does not take for another client's. Zero and the empty string are not among
-/// them: they look like no id at all.
-fn plain(id: &Id) -> Option<Id> {
-    match id.key() {
-        IdKey::String(text) => {
-            let text = std::str::from_utf8(&text).ok()?;
-            let is_plain = !text.is_empty() && !text.contains(':');
-            is_plain.then(|| Id::string(text))
-        }
-        IdKey::Number(token) => {
-            let number: i64 = std::str::from_utf8(&token).ok()?.parse().ok()?;
-            (number != 0 && number.unsigned_abs() <= MAX_SAFE).then(|| id.clone())
-        }
-        IdKey::Null | IdKey::Other(_) => None,
     }
 }
 

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_proxy_wire::IdKey;
+use mcp_proxy_wire::{Id, IdKey};
 use rustc_hash::FxHashMap;
 
-use super::AttachedConnection;
-use super::answer;
+use super::attached::{AttachedConnection, UsedIds};
 use super::direct::DirectIds;
+use super::shared_debugger::{SharedDebugger, TabSwitch};
 use super::turns::Turns;
-use crate::command::Command;
+use super::{NewExtension, answer};
+use crate::command::{Command, id_text, is_preservable};
 use crate::context::RelayContext;
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::{McpClientId, RelayConnectionId, SocketId};
@@ -34,11 +35,17 @@ pub(super) struct Extension {
     pub(super) connection_status: Option<Bytes>,
     /// The expiry of the token that it was asked to replace.
     pub(super) asked_at_expiry: Option<i64>,
+    /// It gets the ids of clients where that is safe.
+    preserves_ids: bool,
+    /// Ids of clients that it has seen.
+    used_ids: UsedIds,
     pub(super) connections: FxHashMap<RelayConnectionId, AttachedConnection>,
     /// In direct mode one connection at a time has ids without a prefix.
     pub(super) direct: DirectIds,
     pub(super) turns: Turns,
     pub(super) tabs: TabOwners,
+    /// Set for an extension that attaches to one tab for all clients.
+    pub(super) debugger: Option<SharedDebugger>,
     /// Commands that were sent and not answered, by the id that the extension knows.
     pub(super) sent: FxHashMap<IdKey, SentCommand>,
     /// The relay's own questions.
@@ -55,8 +62,10 @@ pub(super) struct SentCommand {
     pub(super) connection: RelayConnectionId,
     pub(super) number: u64,
     pub(super) tab_use: TabUse,
-    /// The tabs that it names.
-    pub(super) named: Vec<TabId>,
+    /// The tab that it is about, if the relay knows.
+    pub(super) tab: Option<TabId>,
+    /// The client named that tab by its index.
+    pub(super) is_by_index: bool,
     /// Its place among all that were sent.
     pub(super) place: u64,
     pub(super) deadline: Duration,
@@ -69,6 +78,10 @@ pub(super) enum RelayQuestion {
     Token,
     /// For its tabs, on behalf of a connection.
     Tabs(RelayConnectionId),
+    /// For its tabs, to find the place of the one to select.
+    Place(TabSwitch),
+    /// To select a tab.
+    Selection(TabSwitch),
 }
 
 impl Extension {
@@ -77,15 +90,18 @@ impl Extension {
         &mut self,
         socket: SocketId,
         name: String,
-        expires_at: i64,
+        new: &NewExtension,
         context: &RelayContext<'_>,
     ) {
+        self.preserves_ids = context.settings.id_mode.preserves(new.id_mode);
         self.socket = Some(socket);
         self.offline_since = None;
         self.name = name;
-        self.expires_at = expires_at;
+        self.expires_at = new.expires_at;
         self.status_due = context.now.elapsed + context.settings.status_interval;
         self.questions.clear();
+        let is_shared = context.settings.shared_debugger || self.debugger.is_some();
+        self.debugger = is_shared.then(SharedDebugger::default);
         // `proxy:1` was the question that it has answered.
         self.last_question = 1;
         self.asked_at_expiry = None;
@@ -134,12 +150,36 @@ impl Extension {
         self.connections.entry(connection).or_insert_with(new);
     }
 
-    /// A connection is over. Whether there was one.
-    pub(super) fn detach(&mut self, connection: &RelayConnectionId) -> bool {
+    /// A connection is over: what is open fails. Whether there was one.
+    pub(super) fn detach(
+        &mut self,
+        connection: &RelayConnectionId,
+        context: &mut RelayContext<'_>,
+    ) -> bool {
+        self.fail_all_of(connection, RelayFault::Disconnected, context);
         self.tabs.release_all(connection);
         self.direct.release(connection);
-        self.sent.retain(|_, sent| sent.connection != *connection);
         self.connections.remove(connection).is_some()
+    }
+
+    /// The id under which it gets a command.
+    ///
+    /// A client's own id is preserved only while the extension has one connection, and only if it has not seen the id before, so
+    /// that a late answer never fits. It has no colon, by which extensions tell the relay's ids apart.
+    pub(super) fn outgoing_id(&mut self, connection: &RelayConnectionId, id: &Id) -> Option<Id> {
+        if let Some(direct) = self.direct.id(connection, id) {
+            return Some(direct);
+        }
+        let is_only = self.connections.len() == 1;
+        let known = self.connections.get_mut(connection)?;
+        let is_preserved = self.preserves_ids
+            && is_only
+            && is_preservable(id)
+            && self.used_ids.is_new(&id_text(id));
+        match is_preserved {
+            true => Some(id.clone()),
+            false => Some(known.mapped_id(connection, id)),
+        }
     }
 
     pub(super) fn enqueue(&mut self, command: Command, context: &mut RelayContext<'_>) {
@@ -232,34 +272,53 @@ impl Extension {
         context: &mut RelayContext<'_>,
     ) {
         let fault = |delivered| RelayFault::Superseded("client", delivered);
-        self.fail_queued_of(connection, || fault(Delivered::No), context);
-        let sent = self
+        self.fail_all_of(connection, fault, context);
+        if let Some(known) = self.connections.get_mut(connection) {
+            known.forget_acquiring();
+        }
+    }
+
+    /// Fails what a connection has sent, and what it still waits to send.
+    fn fail_all_of(
+        &mut self,
+        connection: &RelayConnectionId,
+        fault: impl Fn(Delivered) -> RelayFault,
+        context: &mut RelayContext<'_>,
+    ) {
+        let sent: Vec<_> = self
             .sent
             .extract_if(|_, sent| sent.connection == *connection)
-            .map(|(_, sent)| sent)
             .collect();
-        self.fail(sent, fault, context);
-        if let Some(known) = self.connections.get_mut(connection) {
-            known.acquiring = 0;
+        for (id, command) in &sent {
+            self.abandon(id.clone(), command);
         }
+        let sent = sent.into_iter().map(|(_, command)| command).collect();
+        self.fail(sent, &fault, context);
+        self.fail_queued_of(connection, || fault(Delivered::No), context);
     }
 
     /// Fails what was not answered in time.
     pub(super) fn expire(&mut self, context: &mut RelayContext<'_>) {
         let now = context.now.elapsed;
-        let late: Vec<SentCommand> = self
+        let late: Vec<_> = self
             .sent
             .extract_if(|_, sent| sent.deadline <= now)
-            .map(|(_, sent)| sent)
             .collect();
-        for command in &late {
+        for (id, command) in &late {
+            self.abandon(id.clone(), command);
             context.counters.timeouts += 1;
             if let Some(known) = self.connections.get_mut(&command.connection)
                 && command.tab_use.acquires()
             {
                 known.acquiring = known.acquiring.saturating_sub(1);
+                // The extension may still attach to another tab, and nobody would notice.
+                known.current = None;
             }
         }
+        if !late.is_empty() {
+            self.note_attached(None);
+        }
+        let late = late.into_iter().map(|(_, command)| command).collect();
         self.fail(late, RelayFault::Timeout, context);
         self.expire_queued(context);
         self.expire_questions(context);
@@ -296,6 +355,10 @@ impl Extension {
                     let fault = || RelayFault::Timeout(Delivered::No);
                     self.fail_next(&connection, fault(), context);
                 }
+                RelayQuestion::Place(switch) | RelayQuestion::Selection(switch) => {
+                    self.note_attached(None);
+                    self.fail_switch(&switch, RelayFault::Timeout, context);
+                }
             }
         }
     }
@@ -328,12 +391,13 @@ impl Extension {
         }
     }
 
-    pub(super) fn next_deadline(&self) -> Option<Duration> {
+    pub(super) fn next_deadline(&self, now: Duration) -> Option<Duration> {
         let sent = self.sent.values().map(|sent| sent.deadline);
         let questions = self.questions.values().map(|(_, deadline)| *deadline);
         let first = |known: &AttachedConnection| Some(known.queue.front()?.deadline);
         let queued = self.connections.values().filter_map(first);
-        sent.chain(questions).chain(queued).min()
+        let abandoned = self.next_abandoned(now);
+        sent.chain(questions).chain(queued).chain(abandoned).min()
     }
 
     pub(super) fn asks_for_token(&self, number: u64) -> bool {
@@ -355,7 +419,7 @@ impl Extension {
         messages::request(&messages::relay_id(number), messages::GET_TABS, Some(b"{}"))
     }
 
-    fn ask(&mut self, question: RelayQuestion, context: &RelayContext<'_>) -> u64 {
+    pub(super) fn ask(&mut self, question: RelayQuestion, context: &RelayContext<'_>) -> u64 {
         self.last_question += 1;
         let deadline = context.now.elapsed + super::QUESTION_DEADLINE;
         self.questions

@@ -9,13 +9,14 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::extension::{Extension, SentCommand};
+use super::shared_debugger::DebuggerTurn;
 use crate::command::Command;
 use crate::context::RelayContext;
 use crate::fault::RelayFault;
 use crate::ids::RelayConnectionId;
 use crate::messages;
 use crate::outbox::SocketOutput;
-use crate::tabs::{self, TabId, TabReference, TabUse};
+use crate::tabs::{self, ListedTab, TabId, TabReference, TabUse};
 
 /// Connections that have commands waiting, in the order of their turns.
 #[derive(Debug, Default)]
@@ -31,6 +32,15 @@ enum Turn {
     Message(Bytes),
     /// A command that was refused.
     Refused,
+}
+
+/// What the parameters of a command say about tabs.
+#[derive(Default)]
+struct ResolvedTab {
+    /// The tab that the command is about.
+    named: Option<TabId>,
+    /// The same, if it is named by its index.
+    by_index: Option<ListedTab>,
 }
 
 impl Turns {
@@ -107,17 +117,34 @@ impl Extension {
             return Turn::Message(self.ask_for_tabs(connection, context));
         }
         let listing = known.listing.take().unwrap_or_default();
-        let named = match self.named_tabs(connection, tab_use, references, &listing) {
-            Ok(named) => named,
+        let tab = match self.resolve_tab(connection, tab_use, references, &listing) {
+            Ok(tab) => tab,
             Err(fault) => {
                 context.counters.refused += 1;
                 self.fail_next(connection, fault, context);
                 return Turn::Refused;
             }
         };
+        match self.debugger_turn(connection, tab_use, tab.named.as_ref(), context) {
+            DebuggerTurn::Ready => {}
+            DebuggerTurn::Switch(question) => return Turn::Message(question),
+            DebuggerTurn::Waiting => {
+                self.keep_listing(connection, listing);
+                return Turn::Waiting;
+            }
+        }
         match self.pop(connection) {
-            Some(command) => Turn::Message(self.sent(command, tab_use, named)),
+            Some(command) => Turn::Message(self.sent(command, tab_use, tab)),
             None => Turn::Empty,
+        }
+    }
+
+    /// A command has to wait: it need not ask for the tabs again.
+    fn keep_listing(&mut self, connection: &RelayConnectionId, listing: Vec<Option<ListedTab>>) {
+        if let Some(known) = self.connections.get_mut(connection)
+            && !listing.is_empty()
+        {
+            known.listing = Some(listing);
         }
     }
 
@@ -128,43 +155,48 @@ impl Extension {
         Some(command)
     }
 
-    /// The tabs that a command is about, if it may be about them.
-    fn named_tabs(
+    /// The tab that a command is about, if it may be about it.
+    fn resolve_tab(
         &self,
         connection: &RelayConnectionId,
         tab_use: TabUse,
         references: Vec<TabReference>,
-        listing: &[TabId],
-    ) -> Result<Vec<TabId>, RelayFault> {
+        listing: &[Option<ListedTab>],
+    ) -> Result<ResolvedTab, RelayFault> {
         if tab_use.needs_own() && !self.tabs.has_any(connection) {
             return Err(RelayFault::NoTab);
         }
-        let mut named = Vec::with_capacity(references.len());
+        let mut resolved = ResolvedTab::default();
         for reference in references {
             let tab = match reference {
                 TabReference::Id(tab) => tab,
                 TabReference::Index(index) => {
-                    listing.get(index).cloned().ok_or(RelayFault::NoSuchTab)?
+                    let listed = listing.get(index).cloned().flatten();
+                    let listed = listed.ok_or(RelayFault::NoSuchTab)?;
+                    resolved.by_index.insert(listed).id.clone()
                 }
             };
+            if resolved.named.as_ref().is_some_and(|named| *named != tab) {
+                return Err(RelayFault::InvalidParams(
+                    "tabId, tabIndex and index name different tabs",
+                ));
+            }
             self.tabs.check(&tab, connection, tab_use)?;
-            named.push(tab);
+            resolved.named = Some(tab);
         }
-        let current = || {
-            let known = self.connections.get(connection)?;
-            known.current.as_ref().map(|current| current.id.clone())
-        };
-        if named.is_empty() && tab_use.needs_own() {
+        if resolved.named.is_none() && tab_use.needs_own() {
             // The extension works on the connection's current tab, which must be one that it still owns.
-            let current = current().ok_or(RelayFault::NoTab)?;
+            let known = self.connections.get(connection);
+            let current = known.and_then(|known| known.current.as_ref());
+            let current = current.ok_or(RelayFault::NoTab)?.id.clone();
             self.tabs.check(&current, connection, tab_use)?;
-            named.push(current);
+            resolved.named = Some(current);
         }
-        Ok(named)
+        Ok(resolved)
     }
 
     /// Notes a command as sent. Its message is what the extension gets.
-    fn sent(&mut self, command: Command, tab_use: TabUse, named: Vec<TabId>) -> Bytes {
+    fn sent(&mut self, command: Command, tab_use: TabUse, tab: ResolvedTab) -> Bytes {
         let Command {
             connection,
             number,
@@ -176,21 +208,25 @@ impl Extension {
         let Some(known) = self.connections.get_mut(&connection) else {
             return Bytes::new();
         };
-        let mapped = match self.direct.id(&connection, &id) {
-            Some(direct) => direct,
-            None => known.mapped_id(&connection, &id),
-        };
         known.acquiring += usize::from(tab_use.acquires());
+        let Some(outgoing) = self.outgoing_id(&connection, &id) else {
+            return Bytes::new();
+        };
         self.last_sent += 1;
-        let params = message.params().map(|span| message.slice(span));
-        let bytes = messages::request(&mapped, &method, params);
+        let params = match (message.params(), &tab.by_index) {
+            (Some(params), Some(listed)) => Some(tabs::params_with_id(&message, params, listed)),
+            (Some(params), None) => Some(message.raw().slice(params.range())),
+            (None, _) => None,
+        };
+        let bytes = messages::request(&outgoing, &method, params.as_deref());
         self.sent.insert(
-            mapped.key(),
+            outgoing.key(),
             SentCommand {
                 connection,
                 number,
                 tab_use,
-                named,
+                tab: tab.named,
+                is_by_index: tab.by_index.is_some(),
                 place: self.last_sent,
                 deadline,
             },

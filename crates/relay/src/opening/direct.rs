@@ -59,6 +59,8 @@ impl Opening {
             token: String::new(),
             name: None,
             client_id: None,
+            has_unusable_client_id: false,
+            id_mode: None,
             request: None,
         }
     }

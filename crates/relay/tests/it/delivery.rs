@@ -1,6 +1,6 @@
 //! At most once, and honest about what is not known.
 
-use mcp_proxy_relay::{RelaySettings, SocketId};
+use mcp_proxy_relay::{RelayClose, RelaySettings, SocketId};
 use mcp_proxy_wire::Message;
 
 use crate::transcript::{CONNECTED, WITH_TAB, play};
@@ -21,14 +21,11 @@ fn a_lost_extension_fails_everything_at_once_and_says_what_was_delivered() {
         A< {"id":4,"result":{}}
         "#,
     );
-    // One more is accepted, and the extension's socket never gets to write it.
-    let (client, extension) = (conversation.socket("A"), conversation.socket("E"));
-    let now = conversation.now();
-    let unwritten = Message::parse(r#"{"id":6,"method":"screenshot"}"#);
-    conversation.relay.message(client, unwritten, now);
-    conversation.relay.socket_closed(extension, now);
     conversation.continue_with(
         r#"
+        E|
+        A> {"id":6,"method":"screenshot"}
+        E-
         A< {"id":3,"error":{"code":-32004,"data":{"reason":"extension_gone","delivered":true}}}
         A< {"id":5,"error":{"code":-32004,"data":{"delivered":"unknown"}}}
         A< {"id":6,"error":{"code":-32004,"data":{"delivered":false}}}
@@ -64,35 +61,12 @@ fn a_command_that_is_not_answered_in_time_fails_and_its_late_answer_is_dropped()
 fn an_extension_that_takes_nothing_is_said_to_have_got_nothing() {
     let mut conversation = play(CONNECTED);
     conversation.continue_with(WITH_TAB);
-    let (client, now) = (conversation.socket("A"), conversation.now());
-    let message = Message::parse(r#"{"id":3,"method":"screenshot"}"#);
-    conversation.relay.message(client, message, now);
-    // The extension's socket is not asked for output: its peer does not read.
-    let _ = conversation.relay.take_sockets_with_output();
     conversation.continue_with(
         r#"
+        E|
+        A> {"id":3,"method":"screenshot"}
         @ 31
         A< {"id":3,"error":{"code":-32005,"data":{"delivered":false}}}
-        "#,
-    );
-}
-
-#[test]
-fn an_id_that_is_open_is_refused_and_one_that_was_used_gets_a_suffix() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(
-        r#"
-        A> {"id":7,"method":"getTabs"}
-        E< {"id":"conn-1:7"}
-        A> {"id":7,"method":"getTabs"}
-        A< {"id":7,"error":{"code":-32600}}
-        E> {"id":"conn-1:7","result":{"n":1}}
-        A< {"id":7,"result":{"n":1}}
-        A> {"id":"7","method":"getTabs"}
-        E< {"id":"conn-1:7#1"}
-        E> {"id":"conn-1:7","result":{"n":2}}
-        E> {"id":"conn-1:7#1","result":{"n":3}}
-        A< {"id":"7","result":{"n":3}}
         "#,
     );
 }
@@ -143,17 +117,48 @@ fn a_newer_socket_of_the_same_client_takes_over() {
 }
 
 #[test]
-fn open_commands_fail_when_their_client_disconnects() {
+fn open_commands_fail_when_their_client_disconnects_and_say_what_was_delivered() {
     let mut conversation = play(CONNECTED);
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"getTabs"}
         E< {"id":"conn-1:3"}
-        A> {"id":4,"method":"disconnect"}
-        A< {"id":3,"error":{"code":-32004,"data":{"reason":"disconnected"}}}
-        A< {"id":4,"result":{"disconnected":true}}
+        A> {"id":4,"method":"getTabs"}
+        E< {"id":"conn-1:4"}
+        A> {"id":5,"method":"getTabs"}
+        E< {"id":"conn-1:5"}
+        E> {"id":"conn-1:4","result":{}}
+        A< {"id":4,"result":{}}
+        E|
+        A> {"id":6,"method":"getTabs"}
+        A> {"id":7,"method":"disconnect"}
+        A< {"id":3,"error":{"code":-32004,"data":{"reason":"disconnected","delivered":true}}}
+        A< {"id":5,"error":{"code":-32004,"data":{"reason":"disconnected","delivered":"unknown"}}}
+        A< {"id":6,"error":{"code":-32004,"data":{"reason":"disconnected","delivered":false}}}
+        A< {"id":7,"result":{"disconnected":true}}
+        E> {"id":"conn-1:5","result":{}}
+        "#,
+    );
+    assert_eq!(conversation.relay.counters().late_answers, 1);
+}
+
+#[test]
+fn open_commands_of_a_client_whose_token_expires_fail_before_it_is_closed() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"getTabs"}
+        E< {"id":"conn-1:3"}
+        "#,
+    );
+    let (client, now) = (conversation.socket("A"), conversation.now());
+    let close = RelayClose::Unauthorized("Token revoked");
+    conversation.relay.close(client, close, now);
+    conversation.continue_with(
+        r#"
+        A< {"id":3,"error":{"code":-32004,"data":{"reason":"disconnected","delivered":"unknown"}}}
+        A<! 4401
         E< {"method":"disconnected"}
-        E> {"id":"conn-1:3","result":{}}
         "#,
     );
 }

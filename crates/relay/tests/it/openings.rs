@@ -55,15 +55,6 @@ fn credentials_are_taken_in_both_spellings_and_the_role_is_detected() {
 }
 
 #[test]
-fn a_handshake_without_an_id_is_taken_too() {
-    let handshake = r#"{"method":"mcp_handshake","params":{"accessToken":"t"}}"#;
-    let OpeningStep::Check(shown) = step(SocketPath::Client, handshake) else {
-        panic!("it was not taken");
-    };
-    assert_eq!(shown.request, None);
-}
-
-#[test]
 fn nothing_else_works_before_the_handshake() {
     for (message, code) in [
         (r#"{"id":1,"method":"list_extensions"}"#, -32002),
@@ -113,32 +104,6 @@ fn an_extension_without_a_token_is_closed_and_other_words_of_it_mean_nothing() {
 }
 
 #[test]
-fn a_failed_client_gets_an_error_and_an_extension_only_the_close() {
-    let handshake = r#"{"id":7,"method":"mcp_handshake","params":{"accessToken":"t"}}"#;
-    let OpeningStep::Check(shown) = step(SocketPath::Any, handshake) else {
-        panic!("it was not taken");
-    };
-    let refusal = shown.refusal("Invalid token");
-    let answer: Value = serde_json::from_slice(&refusal.messages[0]).unwrap();
-    assert_eq!(
-        answer["error"]["message"],
-        "Authentication failed: Invalid token"
-    );
-    assert_eq!(
-        (&answer["id"], &answer["error"]["code"]),
-        (&7.into(), &(-32000).into())
-    );
-    assert_eq!(refusal.close.unwrap().code(), 4401);
-    let answer = r#"{"id":"proxy:1","result":{"accessToken":"t"}}"#;
-    let OpeningStep::Check(shown) = step(SocketPath::Any, answer) else {
-        panic!("it was not taken");
-    };
-    let refusal = shown.refusal("Invalid token");
-    assert!(refusal.messages.is_empty());
-    assert_eq!(refusal.close.unwrap().code(), 4401);
-}
-
-#[test]
 fn what_is_not_a_request_is_refused_or_ignored() {
     let mut conversation = play(CONNECTED);
     conversation.continue_with(
@@ -175,23 +140,25 @@ fn what_is_not_a_request_is_refused_or_ignored() {
 }
 
 #[test]
-fn an_extension_is_passive() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(
+fn a_client_id_may_be_any_short_text_and_others_are_told_that_theirs_is_not_used() {
+    play(
         r#"
-        E> {"id":"ext:1","method":"anything"}
-        E< {"id":"ext:1","error":{"code":-32601}}
-        E> {"method":"build_info","params":{"buildTimestamp":1}}
-        E> {"type":"handshake","browser":"chrome"}
-        E> {"id":null,"error":{"code":-32700}}
-        E> nonsense
-        E> {"id":"conn-1:77","result":{}}
-        E> {"id":"proxy:77","result":{}}
-        E> {"id":5,"result":{}}
-        E> {"method":"notifications/tab_info_update","params":{"currentTab":{"id":9}}}
-        A< {"jsonrpc":"2.0","method":"notifications/tab_info_update","params":{"currentTab":{"id":9}}}
+        A+ /mcp
+        A> {"id":1,"method":"mcp_handshake","params":{"accessToken":"token-ada","client_id":"Prüfung im Browser"}}
+        A<= {"jsonrpc":"2.0","id":1,"result":{"authenticated":true,"user_id":"ada","mcp_client_id":"mcp-Prüfung im Browser"}}
+        B+ /mcp
+        B> {"id":1,"method":"mcp_handshake","params":{"accessToken":"token-ada","client_id":"a\u0000b"}}
+        B< {"id":1,"result":{"mcp_client_id":"mcp-1","client_id_ignored":true}}
+        C+ /mcp
+        C> {"id":1,"method":"mcp_handshake","params":{"accessToken":"token-ada","client_id":7}}
+        C< {"id":1,"result":{"mcp_client_id":"mcp-2","client_id_ignored":true}}
+        D+ /mcp
+        D> {"id":1,"method":"mcp_handshake","params":{"accessToken":"token-ada","client_id":null}}
+        D<= {"jsonrpc":"2.0","id":1,"result":{"authenticated":true,"user_id":"ada","mcp_client_id":"mcp-3"}}
+        E+ /extension
+        E< {"method":"authenticate"}
+        E> {"id":"proxy:1","result":{"accessToken":"token-ada","client_id":" "}}
+        E< {"method":"authenticated","params":{"extension_id":"ext-4","client_id_ignored":true}}
         "#,
     );
-    let counters = conversation.relay.counters();
-    assert_eq!((counters.ignored, counters.late_answers), (4, 4));
 }

@@ -129,6 +129,7 @@ impl World {
                     client_id: (client + 1 < CLIENTS).then(|| format!("client-{client}")),
                     expires_at: i64::MAX,
                     request: Some(Id::number(0)),
+                    ..NewClient::default()
                 };
                 if let Some(old) = self.clients.remove(&client)
                     && client + 1 == CLIENTS
@@ -156,6 +157,7 @@ impl World {
                     name: Some(format!("Browser {extension}")),
                     client_id: Some(format!("browser-{extension}")),
                     expires_at: i64::MAX,
+                    ..NewExtension::default()
                 };
                 relay.extension_joined(socket, &new, self.time());
                 let end = ExtensionEnd {

@@ -1,13 +1,6 @@
 //! A connection reaches its own tabs, and no others.
 
-use crate::transcript::{CONNECTED, WITH_TAB, play};
-
-const BOB: &str = r#"
-    B+ client bob
-    B< {"id":0}
-    B> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
-    B< {"id":1,"result":{"connection_id":"conn-2"}}
-"#;
+use crate::transcript::{BOB, CONNECTED, WITH_TAB, play};
 
 #[test]
 fn a_command_without_a_tab_of_its_own_is_refused_and_not_executed() {
@@ -67,7 +60,7 @@ fn an_index_is_resolved_before_a_command_is_forwarded() {
         B< {"id":2,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
         E< {"id":"proxy:3","method":"getTabs"}
         E> {"id":"proxy:3","result":{"tabs":[{"id":11},{"id":20}]}}
-        E< {"id":"conn-2:3","method":"selectTab","params":{"tabIndex":1}}
+        E<= {"jsonrpc":"2.0","id":"conn-2:3","method":"selectTab","params":{"tabId":20,"tabIndex":1}}
         E> {"id":"conn-2:3","result":{"success":true,"tab":{"id":20}}}
         B< {"id":3,"result":{"tab":{"id":20}}}
         B> {"id":4,"method":"closeTab","params":{"index":5}}
@@ -76,25 +69,76 @@ fn an_index_is_resolved_before_a_command_is_forwarded() {
         B< {"id":4,"error":{"code":-32003,"data":{"reason":"no_such_tab"}}}
         B> {"id":5,"method":"selectTab","params":{"tabIndex":"1"}}
         B< {"id":5,"error":{"code":-32602}}
+        B> {"id":6,"method":"selectTab","params":{"tabIndex":1,"tabId":11}}
+        E< {"id":"proxy:5","method":"getTabs"}
+        E> {"id":"proxy:5","result":{"tabs":[{"id":11},{"id":20}]}}
+        B< {"id":6,"error":{"code":-32003}}
+        B> {"id":7,"method":"screenshot","params":{"index":1,"tabId":20}}
+        E< {"id":"proxy:6","method":"getTabs"}
+        E> {"id":"proxy:6","result":{"tabs":[{"id":11},{"id":20}]}}
+        E< {"id":"conn-2:7","params":{"index":1,"tabId":20}}
         "#,
     );
 }
 
 #[test]
-fn a_tab_that_moved_meanwhile_is_not_taken_from_its_owner() {
+fn a_tab_that_moved_meanwhile_is_not_taken() {
     let mut conversation = play(CONNECTED);
     conversation.continue_with(WITH_TAB);
     conversation.continue_with(BOB);
     conversation.continue_with(
         r#"
-        B> {"id":2,"method":"selectTab","params":{"tabIndex":1}}
+        B> {"id":2,"method":"createTab","params":{}}
+        E< {"id":"conn-2:2"}
+        E> {"id":"conn-2:2","result":{"tab":{"id":12}}}
+        B< {"id":2}
+        B> {"id":3,"method":"selectTab","params":{"tabIndex":1}}
         E< {"id":"proxy:2","method":"getTabs"}
-        E> {"id":"proxy:2","result":{"tabs":[{"id":11},{"id":20}]}}
-        E< {"id":"conn-2:2","method":"selectTab"}
-        E> {"id":"conn-2:2","result":{"tab":{"id":11}}}
-        B< {"id":2,"error":{"code":-32003}}
-        B> {"id":3,"method":"screenshot"}
-        B< {"id":3,"error":{"code":-32003,"data":{"reason":"no_tab"}}}
+        E> {"id":"proxy:2","result":{"tabs":[{"id":11},{"id":20},{"id":30},{"id":12}]}}
+        E< {"id":"conn-2:3","method":"selectTab","params":{"tabId":20,"tabIndex":1}}
+        E> {"id":"conn-2:3","result":{"tab":{"id":30}}}
+        B< {"id":3,"error":{"code":-32003,"data":{"reason":"tab_moved","delivered":true}}}
+        B> {"id":4,"method":"screenshot"}
+        B< {"id":4,"error":{"code":-32003,"data":{"reason":"no_tab"}}}
+        B> {"id":5,"method":"screenshot","params":{"tabId":30}}
+        B< {"id":5,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":6,"method":"selectTab","params":{"tabId":12}}
+        E< {"id":"conn-2:6"}
+        E> {"id":"conn-2:6","result":{"tab":{"id":12}}}
+        B< {"id":6}
+        B> {"id":7,"method":"screenshot"}
+        E< {"id":"conn-2:7"}
+        "#,
+    );
+}
+
+#[test]
+fn a_tab_without_an_id_cannot_be_named_by_its_index() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> {"id":2,"method":"selectTab","params":{"tabIndex":0}}
+        E< {"id":"proxy:2","method":"getTabs"}
+        E> {"id":"proxy:2","result":{"tabs":[{"title":"x"}]}}
+        A< {"id":2,"error":{"code":-32003,"data":{"reason":"no_such_tab"}}}
+        "#,
+    );
+}
+
+#[test]
+fn after_a_selection_with_an_unknown_outcome_the_tab_has_to_be_selected_again() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"selectTab","params":{"tabId":20}}
+        E< {"id":"conn-1:3"}
+        @ 31
+        A< {"id":3,"error":{"code":-32005}}
+        A> {"id":4,"method":"screenshot"}
+        A< {"id":4,"error":{"code":-32003,"data":{"reason":"no_tab"}}}
+        A> {"id":5,"method":"screenshot","params":{"tabId":11}}
+        E< {"id":"conn-1:5","params":{"tabId":11}}
         "#,
     );
 }

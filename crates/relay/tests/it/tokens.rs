@@ -23,7 +23,7 @@ fn extension(expires_at: i64) -> NewExtension {
     NewExtension {
         expires_at,
         client_id: Some("chrome".to_owned()),
-        name: None,
+        ..NewExtension::default()
     }
 }
 
@@ -92,9 +92,9 @@ fn an_extension_without_another_token_is_closed() {
 fn a_client_is_closed_when_its_token_expires_unless_it_shows_another() {
     let mut relay = relay();
     let new = NewClient {
-        client_id: None,
         expires_at: 100,
         request: Some(Id::number(1)),
+        ..NewClient::default()
     };
     relay.client_joined(SOCKET, &new, at(0));
     let handshake =

@@ -3,20 +3,25 @@
 //! | line | means |
 //! |---|---|
 //! | `A+ client alice` | a client whose `client_id` is alice joins as socket A; without a name it gave none |
-//! | `E+ extension chrome` | an extension joins as socket E |
+//! | `E+ extension chrome` | an extension joins as socket E; with `chrome preserve` it asks for the ids of clients |
+//! | `A+ /mcp` | socket A opens at this path, and has to show the token `token-ada` |
 //! | `A> {…}` | A says this |
 //! | `A< {…}` | A hears a message that has all of this in it |
+//! | `A<= {…}` | A hears exactly this |
 //! | `A<! 4409` | A is closed with this code |
 //! | `A-` | A's socket is gone |
+//! | `E\|` | from here on nothing can be written to E |
 //! | `@ 31` | 31 seconds later |
 //!
 //! At the end nobody may have heard anything more. `connection_status` and `status` are skipped unless they are expected.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use mcp_proxy_relay::{
-    IdSource, NewClient, NewExtension, RelaySettings, RelayTime, SocketId, UserRelay,
+    CommandIdMode, Credentials, IdSource, NewClient, NewExtension, Opening, OpeningStep,
+    RelayAccess, RelaySettings, RelayTime, SocketId, SocketOutput, SocketPath, SocketRole,
+    UserRelay,
 };
 use mcp_proxy_wire::{Id, Message};
 use serde_json::Value;
@@ -24,10 +29,16 @@ use serde_json::Value;
 /// A token that outlives every test.
 pub const LATE: i64 = 4_000_000_000;
 const START_MS: i64 = 1_760_989_433_163;
+/// The one token that is valid at a path.
+const TOKEN: &str = "token-ada";
 
 pub struct Conversation {
     pub relay: UserRelay,
     sockets: BTreeMap<String, SocketId>,
+    /// Sockets that have not shown their token yet.
+    openings: BTreeMap<SocketId, Opening>,
+    /// Sockets to which nothing can be written.
+    stuck: BTreeSet<SocketId>,
     heard: BTreeMap<SocketId, VecDeque<Heard>>,
     elapsed: Duration,
     line: String,
@@ -55,6 +66,8 @@ impl Conversation {
         Conversation {
             relay: UserRelay::new("ada", settings, IdSource::Counting(0)),
             sockets: BTreeMap::new(),
+            openings: BTreeMap::new(),
+            stuck: BTreeSet::new(),
             heard: BTreeMap::new(),
             elapsed: Duration::ZERO,
             line: String::new(),
@@ -94,7 +107,7 @@ impl Conversation {
             return self.listen();
         }
         let at = line
-            .find(['+', '>', '<', '-'])
+            .find(['+', '>', '<', '-', '|'])
             .expect("a line of a transcript");
         let (name, rest) = line.split_at(at);
         let (sign, rest) = rest.split_at(1);
@@ -106,9 +119,11 @@ impl Conversation {
                 self.relay.socket_closed(socket, now);
             }
             ">" => {
-                let (socket, now) = (self.sockets[name], self.now());
                 let message = Message::parse(rest.trim().to_owned());
-                self.relay.message(socket, message, now);
+                self.speak(self.sockets[name], message);
+            }
+            "|" => {
+                self.stuck.insert(self.sockets[name]);
             }
             _ => self.expect(name, rest.trim()),
         }
@@ -119,8 +134,25 @@ impl Conversation {
         let socket = SocketId(self.sockets.len() as u64 + 100 * self.heard.len() as u64 + 1);
         self.sockets.insert(name.to_owned(), socket);
         self.heard.insert(socket, VecDeque::new());
-        let (kind, client_id) = what.split_once(' ').unwrap_or((what, ""));
-        let client_id = (!client_id.is_empty()).then(|| client_id.to_owned());
+        let path = match what {
+            "/mcp" => Some(SocketPath::Client),
+            "/extension" => Some(SocketPath::Extension),
+            "/" => Some(SocketPath::Any),
+            _ => None,
+        };
+        if let Some(path) = path {
+            let opening = Opening::new(path, RelayAccess::Tokens);
+            let output = SocketOutput {
+                messages: opening.first_message().into_iter().collect(),
+                close: None,
+            };
+            self.openings.insert(socket, opening);
+            return self.note(socket, output);
+        }
+        let mut words = what.split(' ');
+        let kind = words.next().unwrap();
+        let client_id = words.next().map(str::to_owned);
+        let id_mode = words.next().and_then(CommandIdMode::named);
         let now = self.now();
         match kind {
             "client" => {
@@ -128,6 +160,7 @@ impl Conversation {
                     client_id,
                     expires_at: LATE,
                     request: Some(Id::number(0)),
+                    ..NewClient::default()
                 };
                 self.relay.client_joined(socket, &new, now);
             }
@@ -135,8 +168,56 @@ impl Conversation {
                 let new = NewExtension {
                     name: Some("Chrome 141".to_owned()),
                     client_id,
+                    id_mode,
                     expires_at: LATE,
+                    ..NewExtension::default()
                 };
+                self.relay.extension_joined(socket, &new, now);
+            }
+        }
+    }
+
+    /// A socket says something, as a driver would hand it on.
+    fn speak(&mut self, socket: SocketId, message: Message) {
+        let now = self.now();
+        if let Some(opening) = self.openings.get_mut(&socket) {
+            match opening.message(&message) {
+                OpeningStep::Wait(output) => self.note(socket, output),
+                OpeningStep::Check(credentials) | OpeningStep::Begin(credentials) => {
+                    self.admit(socket, &credentials)
+                }
+            }
+            return;
+        }
+        match self.relay.renewal(socket, &message) {
+            None => self.relay.message(socket, message, now),
+            Some(Err(fault)) => {
+                let answer = fault.answer(message.id().as_ref());
+                self.relay.send_to_client(socket, answer, now);
+            }
+            Some(Ok(shown)) if shown.token == TOKEN => {
+                self.relay.renewed(socket, &shown, LATE, now);
+            }
+            Some(Ok(shown)) => {
+                let refusal = shown.refusal("Invalid token");
+                self.relay.refused(socket, &refusal, now);
+            }
+        }
+    }
+
+    fn admit(&mut self, socket: SocketId, shown: &Credentials) {
+        self.openings.remove(&socket);
+        if shown.token != TOKEN {
+            return self.note(socket, shown.refusal("Invalid token"));
+        }
+        let now = self.now();
+        match shown.role {
+            SocketRole::Client => {
+                let new = NewClient::new(shown, LATE);
+                self.relay.client_joined(socket, &new, now);
+            }
+            SocketRole::Extension => {
+                let new = NewExtension::new(shown, LATE);
                 self.relay.extension_joined(socket, &new, now);
             }
         }
@@ -156,18 +237,24 @@ impl Conversation {
                 return;
             }
             for socket in sockets {
-                let output = self.relay.take(socket, 1 << 20, now);
-                let heard = self.heard.entry(socket).or_default();
-                for message in output.messages {
-                    let value = serde_json::from_slice(&message).expect("the relay writes JSON");
-                    heard.push_back(Heard::Message(value));
-                }
-                if let Some(close) = output.close
-                    && !matches!(heard.back(), Some(Heard::Closed(_)))
-                {
-                    heard.push_back(Heard::Closed(close.code()));
+                if !self.stuck.contains(&socket) {
+                    let output = self.relay.take(socket, 1 << 20, now);
+                    self.note(socket, output);
                 }
             }
+        }
+    }
+
+    fn note(&mut self, socket: SocketId, output: SocketOutput) {
+        let heard = self.heard.entry(socket).or_default();
+        for message in output.messages {
+            let value = serde_json::from_slice(&message).expect("the relay writes JSON");
+            heard.push_back(Heard::Message(value));
+        }
+        if let Some(close) = output.close
+            && !matches!(heard.back(), Some(Heard::Closed(_)))
+        {
+            heard.push_back(Heard::Closed(close.code()));
         }
     }
 
@@ -184,10 +271,15 @@ impl Conversation {
             );
             return;
         }
+        let (expected, is_exact) = match expected.strip_prefix('=') {
+            Some(expected) => (expected.trim(), true),
+            None => (expected, false),
+        };
         let expected: Value =
             serde_json::from_str(expected).unwrap_or_else(|error| panic!("{}: {error}", self.line));
         match self.next_heard(socket, expected["method"].as_str()) {
-            Some(Heard::Message(heard)) if contains(&heard, &expected) => {}
+            Some(Heard::Message(heard))
+                if heard == expected || !is_exact && contains(&heard, &expected) => {}
             heard => panic!("{}\n  heard {heard:?}", self.line),
         }
     }
@@ -236,7 +328,15 @@ pub const CONNECTED: &str = r#"
     A< {"id":1,"result":{"connection_id":"conn-1"}}
 "#;
 
-/// The same, with a tab.
+/// Another client of the same extension.
+pub const BOB: &str = r#"
+    B+ client bob
+    B< {"id":0}
+    B> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
+    B< {"id":1,"result":{"connection_id":"conn-2"}}
+"#;
+
+/// A tab for the first client.
 pub const WITH_TAB: &str = r#"
     A> {"id":2,"method":"createTab","params":{"url":"https://a.test"}}
     E< {"id":"conn-1:2","method":"createTab"}

@@ -36,6 +36,7 @@ impl RelayHealth {
             "timeouts": counted.timeouts,
             "lost": counted.lost,
             "late_answers": counted.late_answers,
+            "unroutable": counted.unroutable,
             "ignored": counted.ignored,
             "slow_readers": counted.slow_readers,
         });

@@ -1,9 +1,11 @@
 //! A client's conversation is in the record, and its token is not.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use super::TestRelay;
-use crate::programs::record_lines;
+use crate::programs::{PROXY, record_lines};
 
 #[test]
 fn conversations_are_recorded_without_tokens() {
@@ -40,4 +42,54 @@ fn conversations_are_recorded_without_tokens() {
         .map(|line| line["client"]["transport"].clone())
         .collect();
     assert_eq!(transports, [json!("websocket")], "{text}");
+}
+
+#[test]
+fn a_command_is_held_changed_and_sent_again() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let mut extension = relay.extension("ada", "c");
+    let mut client = relay.client("ada", "laptop");
+    client.connect(2, "ext-c");
+    ctl(&relay, &["breakpoints.add", "filter=getTabs", "hits=1"]);
+    client.say(&json!({"id": 3, "method": "getTabs", "params": {"of": "client"}}));
+    let held = loop {
+        let holds = ctl(&relay, &["hold.list"])["holds"].take();
+        if let Some(held) = holds.get(0) {
+            break held.clone();
+        }
+    };
+    let changed = json!({"id": 3, "method": "getTabs", "params": {"of": "editor"}});
+    let verdict = json!({"hold": held["hold"], "action": "modify", "raw": changed});
+    ctl(&relay, &["hold.resolve", &verdict.to_string()]);
+    let asked = extension.hear_command();
+    assert_eq!(asked["params"]["of"], "editor");
+    extension.say(&json!({"id": asked["id"], "result": {"tabs": []}}));
+    client.hear_answer(&json!(3));
+
+    let sequence = format!("sequence={}", held["sequence"]);
+    let answering = std::thread::spawn(move || {
+        let asked = extension.hear_command();
+        extension.say(&json!({"id": asked["id"], "result": {"tabs": [], "count": 7}}));
+        (asked, extension)
+    });
+    let replayed = ctl(&relay, &["replay", &sequence]);
+    let (asked, _extension) = answering.join().unwrap();
+    assert_eq!(asked["method"], "getTabs");
+    assert_eq!(replayed["raw"]["result"]["count"], 7, "{replayed}");
+    let fresh = ctl(&relay, &["replay", &sequence, "session=fresh"]);
+    assert_eq!(fresh["error"]["data"]["reason"], "live_only");
+    // The client does not see the answer.
+    let listed = client.ask(4, "list_extensions", &json!({}));
+    assert_eq!(listed["id"], 4);
+}
+
+fn ctl(relay: &TestRelay, words: &[&str]) -> Value {
+    let asked = Command::new(PROXY)
+        .arg("ctl")
+        .args(words)
+        .env("XDG_RUNTIME_DIR", relay.file("runtime"))
+        .env("TMPDIR", relay.file("runtime"))
+        .output()
+        .unwrap();
+    serde_json::from_slice(&asked.stdout).unwrap_or_else(|_| panic!("{asked:?}"))
 }

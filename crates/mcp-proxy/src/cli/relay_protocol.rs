@@ -1,0 +1,45 @@
+//! The flags of `relay` about the protocol between clients and extensions.
+
+use mcp_proxy_relay::{CommandIdMode, RelaySettings};
+
+/// How the relay speaks where the protocol leaves a choice.
+#[derive(Clone, Debug, clap::Args)]
+pub struct RelayProtocolArgs {
+    /// Under which ids extensions get commands: `conn-…:7` (map), the client's own while that is safe (preserve), or as
+    /// the extension asks for (auto)
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE",
+        default_value_t = IdModeArg::Auto,
+        help_heading = "Protocol"
+    )]
+    pub id_mode: IdModeArg,
+
+    /// Let a client have several connections; its commands then name one with `connectionId`
+    #[arg(long, help_heading = "Protocol")]
+    pub multi_connection: bool,
+}
+
+/// Under which ids extensions get commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum IdModeArg {
+    Map,
+    Preserve,
+    Auto,
+}
+
+impl RelayProtocolArgs {
+    /// The settings with these choices.
+    pub fn apply(&self, settings: RelaySettings) -> RelaySettings {
+        RelaySettings {
+            id_mode: match self.id_mode {
+                IdModeArg::Map => CommandIdMode::Map,
+                IdModeArg::Preserve => CommandIdMode::Preserve,
+                IdModeArg::Auto => CommandIdMode::Auto,
+            },
+            multi_connection: self.multi_connection,
+            ..settings
+        }
+    }
+}
