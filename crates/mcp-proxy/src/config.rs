@@ -5,6 +5,7 @@ mod headers;
 mod hub;
 mod relay;
 mod relay_file;
+mod relay_policy;
 mod session_file;
 
 pub use check::{is_loopback, supervisor};

@@ -1,8 +1,10 @@
 //! The flags of `relay` about the protocol between clients and extensions.
 
+use std::path::PathBuf;
+
 use mcp_proxy_relay::{CommandIdMode, RelaySettings};
 
-/// How the relay speaks where the protocol leaves a choice.
+/// How the relay speaks where the protocol leaves a choice, and what it allows to whom.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RelayProtocolArgs {
     /// Under which ids extensions get commands: `conn-…:7` (map), the client's own while that is safe (preserve), or as
@@ -19,6 +21,20 @@ pub struct RelayProtocolArgs {
     /// Let a client have several connections; its commands then name one with `connectionId`
     #[arg(long, help_heading = "Protocol")]
     pub multi_connection: bool,
+
+    /// Take every extension for one that attaches to one tab for all clients, and select the caller's tab before its
+    /// commands; without the flag, extensions that send `build_info` are
+    #[arg(long, help_heading = "Protocol")]
+    pub shared_debugger: bool,
+
+    /// What clients may do, for everybody and for single users, in a TOML file instead of the flags
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["allow_method", "deny_method", "allow_cdp", "deny_cdp", "allow_url", "deny_url"],
+        help_heading = "What clients may do"
+    )]
+    pub policy: Option<PathBuf>,
 }
 
 /// Under which ids extensions get commands.
@@ -39,6 +55,7 @@ impl RelayProtocolArgs {
                 IdModeArg::Auto => CommandIdMode::Auto,
             },
             multi_connection: self.multi_connection,
+            shared_debugger: self.shared_debugger,
             ..settings
         }
     }

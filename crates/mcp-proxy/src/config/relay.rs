@@ -12,6 +12,7 @@ use mcp_proxy_token::{PairingCodes, RevocationList, SigningKey, TokenVerifier};
 use mcp_proxy_transport::http::{Admission, BrowserExtensions, LegacyClients, LocalPages};
 use mcp_proxy_wire::Transport;
 
+use super::relay_policy::with_policy_file;
 use super::{ClientEndpoint, Config, RelayFile, Target, is_loopback};
 use crate::cli::proxy::{ClientKind, DEFAULT_HOST};
 use crate::cli::relay::{RELAY_PORT, RelayArgs};
@@ -90,7 +91,10 @@ impl Config {
     pub fn relay(args: &RelayArgs) -> Result<Config> {
         refuse_other_flags(args)?;
         let target = RelayTarget {
-            settings: args.protocol.apply(settings(args)?),
+            settings: match &args.protocol.policy {
+                Some(path) => with_policy_file(args.protocol.apply(settings(args)?), path)?,
+                None => args.protocol.apply(settings(args)?),
+            },
             max_answer: usize::try_from(args.max_answer).unwrap_or(usize::MAX),
             keys: Arc::new(keys(args)?),
             pairing: pairing(args)?.map(Arc::new),
@@ -135,7 +139,7 @@ fn settings(args: &RelayArgs) -> Result<RelaySettings> {
         (PolicyList::Cdp, &args.allow_cdp, &args.deny_cdp),
         (PolicyList::Urls, &args.allow_url, &args.deny_url),
     ];
-    let mut policy = RelayPolicy::default();
+    let mut policy = RelayPolicy::standard();
     for (list, allowed, denied) in lists {
         let given = |names: &'_ Vec<String>| (!names.is_empty()).then(|| names.clone());
         policy = policy

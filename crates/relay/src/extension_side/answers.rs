@@ -168,6 +168,8 @@ impl Extension {
     ) {
         let Some((question, _)) = self.questions.remove(&number) else {
             context.counters.late_answers += 1;
+            // It may have been a selection.
+            self.note_attached(None);
             return;
         };
         let connection = match question {

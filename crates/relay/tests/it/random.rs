@@ -1,11 +1,12 @@
 //! Random sequences of events against a model: nobody crashes the relay, no answer reaches another than the one who asked, no
-//! command reaches another connection's tab, and nothing stays open.
+//! command reaches another connection's tab, and nothing stays open. Also with preserved ids, with several connections of a
+//! client, and with extensions that attach to one tab for all clients.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use mcp_proxy_relay::{
-    IdSource, NewClient, NewExtension, RelaySettings, RelayTime, SocketId, UserRelay,
+    CommandIdMode, IdSource, NewClient, NewExtension, RelaySettings, RelayTime, SocketId, UserRelay,
 };
 use mcp_proxy_wire::{Id, Message};
 use proptest::prelude::*;
@@ -60,6 +61,10 @@ struct World {
     next_tab: u64,
     /// The connection that a tab was opened for.
     tab_owners: HashMap<u64, String>,
+    /// The connection that a command was sent on, by its marker.
+    senders: HashMap<String, String>,
+    /// Extensions attach to one tab for all clients.
+    has_shared_debugger: bool,
 }
 
 struct ClientEnd {
@@ -67,12 +72,16 @@ struct ClientEnd {
     next_id: u64,
     /// The markers of requests that wait for an answer, by id.
     open: HashMap<u64, Vec<String>>,
+    /// Its connections, as it was told.
+    connections: Vec<String>,
     is_closed: bool,
 }
 
 struct ExtensionEnd {
     socket: SocketId,
     asked: Vec<Value>,
+    /// The tab that it is attached to, if that is one for all clients.
+    attached: Option<u64>,
     is_closed: bool,
 }
 
@@ -105,6 +114,20 @@ fn event() -> impl Strategy<Value = Event> {
         1 => ((0..EXTENSIONS), any::<u8>()).prop_map(|(extension, what)| Event::ExtensionBabbles(extension, what)),
         1 => (0u8..40).prop_map(Event::Wait),
     ]
+}
+
+/// Two clients of one extension, each with a tab: chance alone seldom comes so far.
+fn two_clients_with_tabs() -> Vec<Event> {
+    let mut events = vec![Event::ExtensionJoins(0)];
+    for client in 0..2 {
+        events.extend([
+            Event::ClientJoins(client),
+            Event::ClientSays(client, Request::Connect(0)),
+            Event::ClientSays(client, Request::CreateTab),
+            Event::ExtensionAnswers(0, false, Answer::Result),
+        ]);
+    }
+    events
 }
 
 impl World {
@@ -141,6 +164,7 @@ impl World {
                     socket,
                     next_id: 1,
                     open: HashMap::from([(0, vec![String::new()])]),
+                    connections: Vec::new(),
                     is_closed: false,
                 };
                 self.clients.insert(client, end);
@@ -163,6 +187,7 @@ impl World {
                 let end = ExtensionEnd {
                     socket,
                     asked: Vec::new(),
+                    attached: None,
                     is_closed: false,
                 };
                 if let Some(old) = self.extensions.insert(extension, end) {
@@ -237,7 +262,18 @@ impl World {
             }
             Request::Nonsense => ("authenticate", json!({})),
         };
-        let text = json!({"id": id, "method": method, "params": params}).to_string();
+        let mut text = json!({"id": id, "method": method, "params": params});
+        let is_command = params.get("marker").is_some();
+        let chosen = (end.next_id as usize).checked_rem(end.connections.len());
+        if let Some(connection) = chosen.map(|chosen| end.connections[chosen].clone())
+            && is_command
+        {
+            if end.connections.len() > 1 {
+                text["connectionId"] = connection.as_str().into();
+            }
+            self.senders.insert(marker.clone(), connection);
+        }
+        let text = text.to_string();
         end.open.entry(id).or_default().push(marker);
         relay.message(end.socket, Message::parse(text), now);
     }
@@ -254,16 +290,22 @@ impl World {
             true => end.asked.pop().unwrap(),
             false => end.asked.remove(0),
         };
-        let id = asked["id"].as_str().unwrap();
+        let id = &asked["id"];
         let marker = &asked["params"]["marker"];
+        // Whoever was told that a command failed does not own a tab by it.
+        let open = self.clients.values().flat_map(|end| end.open.values());
+        let is_awaited = open.flatten().any(|open| marker == open.as_str());
+        let sender = marker.as_str().and_then(|marker| self.senders.get(marker));
+        let sender = sender.filter(|_| is_awaited).cloned();
         let value = match (asked["method"].as_str().unwrap(), answer) {
             (_, Answer::Error) => json!({"id": id, "error": {"message": "no"}}),
             (_, Answer::Empty) => json!({"id": id}),
             ("createTab", _) => {
                 let tab = self.next_tab;
                 self.next_tab += 1;
-                let connection = id.split(':').next().unwrap().to_owned();
-                self.tab_owners.insert(tab, connection);
+                end.attached = Some(tab);
+                self.tab_owners
+                    .extend(sender.map(|connection| (tab, connection)));
                 json!({"id": id, "result": {"marker": marker, "tab": {"id": tab}}})
             }
             // All tabs are in each browser here, by their number.
@@ -273,8 +315,9 @@ impl World {
             }
             ("selectTab", _) => {
                 let index = asked["params"]["tabIndex"].as_u64().unwrap();
-                let connection = id.split(':').next().unwrap().to_owned();
-                self.tab_owners.insert(index, connection);
+                end.attached = Some(index);
+                self.tab_owners
+                    .extend(sender.map(|connection| (index, connection)));
                 json!({"id": id, "result": {"marker": marker, "tab": {"id": index}}})
             }
             _ => json!({"id": id, "result": {"marker": marker, "currentTab": {"id": 0}}}),
@@ -305,10 +348,13 @@ impl World {
                 {
                     for message in &output.messages {
                         let asked: Value = serde_json::from_slice(message).unwrap();
-                        if let Some(id) = asked["id"].as_str()
-                            && asked["method"].is_string()
-                        {
-                            check_tab(&self.tab_owners, id, &asked);
+                        if asked.get("id").is_some() && asked["method"].is_string() {
+                            let marker = asked["params"]["marker"].as_str();
+                            let sender = marker.map(|marker| self.senders[marker].as_str());
+                            // No tab has this number.
+                            let attached = end.attached.unwrap_or(u64::MAX);
+                            let attached = self.has_shared_debugger.then_some(attached);
+                            check_tab(&self.tab_owners, sender, attached, &asked);
                             end.asked.push(asked);
                         }
                     }
@@ -321,6 +367,13 @@ impl World {
 
 impl ClientEnd {
     fn hear(&mut self, message: &Value) {
+        let ended = &message["params"]["connection_id"];
+        self.connections.retain(|own| ended != own.as_str());
+        if message["result"]["disconnected"] == true {
+            self.connections.clear();
+        }
+        let connected = message["result"]["connection_id"].as_str();
+        self.connections.extend(connected.map(str::to_owned));
         let Some(id) = message["id"].as_u64() else {
             return;
         };
@@ -341,17 +394,19 @@ impl ClientEnd {
     }
 }
 
-/// A command that works on a tab names one that was opened or selected by its own connection.
-fn check_tab(owners: &HashMap<u64, String>, id: &str, asked: &Value) {
-    let connection = id.split(':').next().unwrap();
-    if asked["method"] == "screenshot"
-        && let Some(tab) = asked["params"]["tabId"].as_u64()
-    {
-        assert_eq!(
-            owners.get(&tab).map(String::as_str),
-            Some(connection),
-            "{asked}"
-        );
+/// A command that works on a tab names one that was opened or selected by its own connection. An extension with one attached tab
+/// for all is attached to such a tab when it gets the command.
+fn check_tab(
+    owners: &HashMap<u64, String>,
+    sender: Option<&str>,
+    attached: Option<u64>,
+    asked: &Value,
+) {
+    let named = asked["params"]["tabId"].as_u64();
+    if asked["method"] == "screenshot" {
+        for tab in [named, attached].into_iter().flatten() {
+            assert_eq!(owners.get(&tab).map(String::as_str), sender, "{asked}");
+        }
     }
 }
 
@@ -360,12 +415,26 @@ proptest! {
 
     #[test]
     fn whatever_happens_everybody_gets_their_own_answers(
-        events in proptest::collection::vec(event(), 1..40)
+        events in proptest::collection::vec(event(), 1..40),
+        (preserves_ids, multi_connection, shared_debugger) in any::<(bool, bool, bool)>(),
+        is_prepared in any::<bool>(),
     ) {
-        let settings = RelaySettings::default();
+        let settings = RelaySettings {
+            id_mode: match preserves_ids {
+                true => CommandIdMode::Preserve,
+                false => CommandIdMode::Map,
+            },
+            multi_connection,
+            shared_debugger,
+            ..RelaySettings::default()
+        };
         let mut relay = UserRelay::new("ada", settings, IdSource::Counting(0));
-        let mut world = World::default();
-        for event in events {
+        let mut world = World {
+            has_shared_debugger: shared_debugger,
+            ..World::default()
+        };
+        let prepared = is_prepared.then(two_clients_with_tabs).into_iter().flatten();
+        for event in prepared.chain(events) {
             world.play(&mut relay, event);
         }
         // Nothing waits for longer than a command may take.

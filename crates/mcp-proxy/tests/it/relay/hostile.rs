@@ -1,8 +1,23 @@
 //! Peers that want what is not theirs, or just make trouble.
+//!
+//! | attack | tests |
+//! |---|---|
+//! | other users' ids | `a_client_does_not_see_or_reach_another_users_browser`, `ids_of_another_users_connection_mean_nothing` |
+//! | forged tokens, `alg: none` | `forged_and_broken_tokens_are_refused_with_4401` |
+//! | expired tokens, tokens of others | `expired_tokens_are_refused_with_4401`, `another_users_token_does_not_renew_a_socket` |
+//! | oversized messages | `garbage_before_the_handshake_hurts_nobody` (before the token), `oversized_messages_hurt_only_their_sender` |
+//! | floods | `a_flood_is_refused_and_the_other_client_is_served`; limits one by one: `limits` in the relay's tests |
+//! | garbage | `garbage_before_the_handshake_hurts_nobody`, `garbage_after_the_handshake_hurts_nobody` |
+//! | half-open sockets | `garbage_before_the_handshake_hurts_nobody` |
+//! | web pages, DNS rebinding | `web_pages_and_unknown_hosts_are_refused_and_extensions_are_not` |
+//! | what the policy denies | `a_policy_file_holds_for_its_user_in_every_wrapping`, and `policies` in the relay's tests |
+//! | 10,000 random sequences against a model | `random::whatever_happens_everybody_gets_their_own_answers` in the relay's tests |
 
 use std::io::Write as _;
 use std::net::TcpStream;
+use std::time::{Duration, SystemTime};
 
+use mcp_proxy_token::{SigningKey, TokenRequest, issue};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
@@ -162,4 +177,125 @@ fn another_users_token_does_not_renew_a_socket() {
         -32000
     );
     assert_eq!(u16::from(client.hear_close().code), 4401);
+}
+
+#[test]
+fn expired_tokens_are_refused_with_4401() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let key = SigningKey::from_file(&relay.file("secret")).unwrap();
+    let request = TokenRequest {
+        user: "ada".to_owned(),
+        lifetime: Duration::from_secs(60),
+        connection_url: None,
+    };
+    let past = SystemTime::now() - Duration::from_secs(120);
+    let expired = issue(&key, &request, past).unwrap().token;
+    let mut client = relay.open("/mcp");
+    let params = json!({"accessToken": expired});
+    assert_eq!(
+        client.ask(1, "mcp_handshake", &params)["error"]["data"]["reason"],
+        "auth_failed"
+    );
+    assert_eq!(u16::from(client.hear_close().code), 4401);
+    let mut extension = relay.open("/extension");
+    let asked = extension.hear();
+    extension.say(&json!({"id": asked["id"], "result": {"accessToken": expired}}));
+    assert_eq!(u16::from(extension.hear_close().code), 4401);
+    let mut open = relay.client("ada", "l");
+    assert_eq!(
+        open.ask(2, "mcp_handshake", &params)["error"]["code"],
+        -32000
+    );
+    assert_eq!(u16::from(open.hear_close().code), 4401);
+}
+
+#[test]
+fn ids_of_another_users_connection_mean_nothing() {
+    let relay = TestRelay::start(&["--no-record", "--multi-connection"]);
+    let mut adas_browser = relay.extension("ada", "c");
+    let mut ada = relay.client("ada", "l");
+    let connection = ada.connect(2, "ext-c");
+    let _own = relay.extension("mallory", "c");
+    let mut mallory = relay.client("mallory", "l");
+    mallory.connect(2, "ext-c");
+    for method in ["getTabs", "createTab", "disconnect"] {
+        mallory.say(&json!({"id": method, "method": method, "connectionId": connection}));
+        let refused = mallory.hear_answer(&json!(method));
+        assert_eq!(refused["error"]["code"], -32003, "{refused}");
+    }
+    ada.say(&json!({"id": "mine", "method": "getTabs"}));
+    let asked = adas_browser.hear_command();
+    assert_eq!(asked["id"], format!("{connection}:mine"));
+}
+
+#[test]
+fn oversized_messages_hurt_only_their_sender() {
+    let relay = TestRelay::start(&[
+        "--no-record",
+        "--max-command",
+        "64K",
+        "--max-answer",
+        "256K",
+    ]);
+    let mut extension = relay.extension("ada", "c");
+    let mut client = relay.client("ada", "one");
+    client.connect(2, "ext-c");
+    let mut other = relay.client("ada", "two");
+    let padding = |bytes: usize| json!({"x": "x".repeat(bytes)});
+    let refused = client.ask(3, "getTabs", &padding(100 << 10));
+    assert_eq!(refused["error"]["code"], -32007, "{refused}");
+    client.say(&json!({"id": 4, "method": "getTabs"}));
+    let asked = extension.hear_command();
+    extension.say(&json!({"id": asked["id"], "result": padding(300 << 10)}));
+    assert_eq!(u16::from(extension.hear_close().code), 1009);
+    assert_eq!(client.hear_answer(&json!(4))["error"]["code"], -32004);
+    client.say(&json!({"id": 5, "method": "getTabs", "params": padding(2 << 20)}));
+    assert_eq!(u16::from(client.hear_close().code), 1009);
+    assert!(other.ask(2, "list_extensions", &json!({}))["result"].is_object());
+}
+
+#[test]
+fn garbage_after_the_handshake_hurts_nobody() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let mut extension = relay.extension("ada", "c");
+    let mut client = relay.client("ada", "l");
+    client.connect(2, "ext-c");
+    for (text, code) in [("nonsense", -32700), ("[]", -32600), ("{}", -32600)] {
+        client.say_text(text);
+        assert_eq!(client.hear()["error"]["code"], code, "{text}");
+        extension.say_text(text);
+    }
+    extension.say(&json!({"id": "conn-none:1", "result": {}}));
+    client.say(&json!({"id": 3, "method": "getTabs"}));
+    let asked = extension.hear_command();
+    extension.say(&json!({"id": asked["id"], "result": {"tabs": []}}));
+    assert_eq!(client.hear_answer(&json!(3))["result"]["tabs"], json!([]));
+}
+
+#[test]
+fn a_policy_file_holds_for_its_user_in_every_wrapping() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("policy.toml");
+    let text = "[default]\ndeny-method = [\"openTestPage\"]\n[users.guest]\nread-only = true\n";
+    std::fs::write(&policy, text).unwrap();
+    let relay = TestRelay::start(&["--no-record", "--policy", policy.to_str().unwrap()]);
+    let mut browser = relay.extension("ada", "c");
+    let mut ada = relay.client("ada", "l");
+    ada.connect(2, "ext-c");
+    let denied = ada.ask(3, "openTestPage", &json!({}));
+    assert_eq!(denied["error"]["code"], -32008, "{denied}");
+    ada.say(&json!({"id": 4, "method": "createTab", "params": {}}));
+    assert_eq!(browser.hear_command()["method"], "createTab");
+    let _browser = relay.extension("guest", "c");
+    let mut guest = relay.client("guest", "l");
+    guest.connect(2, "ext-c");
+    for (id, (method, params)) in (3..).zip([
+        ("createTab", json!({})),
+        ("openTestPage", json!({})),
+        ("Network.getCookies", json!({})),
+        ("sendCommand", json!({"method": "Network.getCookies"})),
+    ]) {
+        let denied = guest.ask(id, method, &params);
+        assert_eq!(denied["error"]["code"], -32008, "{method}: {denied}");
+    }
 }
