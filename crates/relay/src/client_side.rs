@@ -18,6 +18,7 @@ use crate::exchange::{ToClients, ToExtension};
 use crate::fault::RelayFault;
 use crate::ids::{ExtensionId, McpClientId, RelayConnectionId, SocketId};
 use crate::messages;
+use crate::opening::SocketRole;
 use crate::outbox::{Outbox, RelayClose};
 use crate::rates::{CommandRate, ToldClock};
 use crate::settings::RelaySettings;
@@ -250,6 +251,9 @@ impl ClientSide {
                 id
             }
         };
+        context
+            .audit
+            .connected(&client, &id, &extension, context.now);
         let attach = ToExtension::Attach {
             connection: id.clone(),
             client,
@@ -295,7 +299,15 @@ impl ClientSide {
         if message.len() > settings.max_command {
             return Err(RelayFault::TooLarge(settings.max_command));
         }
-        settings.policy.check(&method, &message)?;
+        settings
+            .policy
+            .check(&method, &message)
+            .inspect_err(|fault| {
+                let at = (&own, &connection.extension);
+                context
+                    .audit
+                    .denied(&method, &message, at, fault, context.now);
+            })?;
         if connection.has_open(&id) {
             return Err(RelayFault::InvalidRequest("a request with this id is open"));
         }
@@ -317,6 +329,7 @@ impl ClientSide {
             deadline: context.now.elapsed + settings.command_timeout,
         };
         let extension = connection.extension.clone();
+        context.audit.begin(&command, &extension, context.now);
         let message = ToExtension::Command(Box::new(command));
         context.exchange.to_extension(&extension, message);
         Ok(())
@@ -344,6 +357,10 @@ impl ClientSide {
 
     /// Another socket of the same client takes over. The older one learns that what it waits for has failed, then it is closed.
     fn supersede(&mut self, socket: SocketId, context: &mut RelayContext<'_>) {
+        if let Some(known) = self.sockets.get(&socket) {
+            let (role, id) = (SocketRole::Client, known.client.as_str());
+            context.audit.taken_over(role, id, context.now);
+        }
         match self.connections.of_socket(socket) {
             Some((id, connection)) => {
                 let extension = connection.extension.clone();
@@ -384,6 +401,7 @@ impl ClientSide {
                 number,
                 outcome,
             } => {
+                context.audit.answered(number, &outcome, context.now);
                 let Some(known) = self.connections.get_mut(&connection) else {
                     context.counters.late_answers += 1;
                     return;
@@ -563,6 +581,9 @@ fn detach(
     reason: &'static str,
     context: &mut RelayContext<'_>,
 ) {
+    context
+        .audit
+        .disconnected(&connection, extension, reason, context.now);
     let detach = ToExtension::Detach { connection, reason };
     context.exchange.to_extension(extension, detach);
 }

@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 
 use self::admission::AuthenticationRate;
 use self::shared_user::SharedUser;
+use crate::audit::{AuditSink, AuditedAction, RelayAuditEvent};
 use crate::counters::RelayCounters;
 use crate::ids::SocketId;
 use crate::opening::{SocketPath, SocketRole};
@@ -86,6 +87,8 @@ pub struct RelayOptions {
     pub authentication_deadline: Duration,
     /// How many tokens are checked in a second.
     pub authentications_per_second: u32,
+    /// The audit log. It is told what [`RelaySettings::is_audited`] asks for, and who comes.
+    pub audit: Option<AuditSink>,
 }
 
 /// All users.
@@ -184,6 +187,18 @@ impl RelayDriver {
         counts.fold((0, 0), |(clients, extensions), (more, others)| {
             (clients + more, extensions + others)
         })
+    }
+
+    /// Tells the audit log what only the driver knows.
+    fn audit(&self, user: Option<&str>, what: impl FnOnce() -> AuditedAction) {
+        if let Some(audit) = &self.options.audit {
+            let event = RelayAuditEvent {
+                wall_ms: self.now().wall_ms,
+                user: user.map(Arc::from),
+                what: what(),
+            };
+            audit(&[event]);
+        }
     }
 
     fn now(&self) -> RelayTime {

@@ -21,6 +21,7 @@ use crate::exchange::{ToClients, ToExtension};
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::{ExtensionId, RelayConnectionId, SocketId};
 use crate::messages;
+use crate::opening::SocketRole;
 use crate::outbox::{Outbox, RelayClose, SocketOutput};
 
 /// How long an extension may take to say which tabs there are, or to show a new token.
@@ -82,6 +83,8 @@ impl ExtensionSide {
                 |delivered| RelayFault::Superseded("extension", delivered),
                 context,
             );
+            let role = SocketRole::Extension;
+            context.audit.taken_over(role, id.as_str(), context.now);
             let mut outbox = std::mem::take(&mut known.outbox);
             outbox.cut(RelayClose::Superseded);
             context.woken.push(older);

@@ -34,6 +34,8 @@ pub struct RelaySettings {
     pub rates: RelayRates,
     /// What is allowed.
     pub policy: RelayPolicy,
+    /// Whether somebody reads what [`crate::UserRelay::audit_events`] returns.
+    pub is_audited: bool,
 }
 
 /// Who may use a relay.
@@ -73,6 +75,7 @@ impl Default for RelaySettings {
             max_outbox: 256 << 20,
             rates: RelayRates::default(),
             policy: RelayPolicy::default(),
+            is_audited: false,
         }
     }
 }
