@@ -1,5 +1,6 @@
 //! What both sides of a user need for everything they do.
 
+use crate::audit::RelayAudit;
 use crate::counters::RelayCounters;
 use crate::exchange::{Exchange, LocalExchange};
 use crate::ids::{IdSource, SocketId};
@@ -12,6 +13,7 @@ pub(crate) struct RelayContext<'a> {
     pub(crate) settings: &'a RelaySettings,
     pub(crate) ids: &'a mut IdSource,
     pub(crate) counters: &'a mut RelayCounters,
+    pub(crate) audit: &'a mut RelayAudit,
     pub(crate) exchange: &'a mut dyn Exchange,
     /// Sockets that have something to write.
     pub(crate) sockets_with_output: &'a mut Vec<SocketId>,
@@ -23,13 +25,15 @@ pub(crate) struct SharedRelayState {
     pub(crate) settings: RelaySettings,
     pub(crate) ids: IdSource,
     pub(crate) counters: RelayCounters,
+    pub(crate) audit: RelayAudit,
     pub(crate) exchange: LocalExchange,
     pub(crate) sockets_with_output: Vec<SocketId>,
 }
 
 impl SharedRelayState {
-    pub(crate) fn new(settings: RelaySettings, ids: IdSource) -> SharedRelayState {
+    pub(crate) fn new(user: &str, settings: RelaySettings, ids: IdSource) -> SharedRelayState {
         SharedRelayState {
+            audit: RelayAudit::new(user, settings.is_audited),
             settings,
             ids,
             counters: RelayCounters::default(),
@@ -44,6 +48,7 @@ impl SharedRelayState {
             settings: &self.settings,
             ids: &mut self.ids,
             counters: &mut self.counters,
+            audit: &mut self.audit,
             exchange: &mut self.exchange,
             sockets_with_output: &mut self.sockets_with_output,
         }

@@ -19,6 +19,7 @@ use rustc_hash::FxHashMap;
 
 use self::admission::AuthenticationRate;
 use self::shared_user::SharedUser;
+use crate::audit::{AuditSink, AuditedAction, RelayAuditEvent};
 use crate::counters::RelayCounters;
 use crate::ids::SocketId;
 use crate::opening::{SocketPath, SocketRole};
@@ -86,6 +87,8 @@ pub struct RelayOptions {
     pub authentication_deadline: Duration,
     /// How many tokens are checked in a second.
     pub authentications_per_second: u32,
+    /// The audit log. It is told what [`RelaySettings::is_audited`] asks for, and who comes.
+    pub audit: Option<AuditSink>,
 }
 
 /// All users.
@@ -130,7 +133,7 @@ impl RelayDriver {
     /// Serves a socket until it ends.
     pub async fn serve(self: &Arc<Self>, mut socket: RelaySocket) {
         if self.is_stopping.load(Ordering::SeqCst) {
-            return opening_socket::refuse(&mut socket, RelayClose::Restart).await;
+            return opening_socket::turn_away(&mut socket, RelayClose::Restart).await;
         }
         let id = SocketId(self.next_socket.fetch_add(1, Ordering::Relaxed));
         let Some(joined) = opening_socket::open(self, id, socket).await else {
@@ -196,6 +199,18 @@ impl RelayDriver {
         counts.fold((0, 0), |(clients, extensions), (more, others)| {
             (clients + more, extensions + others)
         })
+    }
+
+    /// Tells the audit log what only the driver knows.
+    fn audit(&self, user: Option<&str>, what: impl FnOnce() -> AuditedAction) {
+        if let Some(audit) = &self.options.audit {
+            let event = RelayAuditEvent {
+                wall_ms: self.now().wall_ms,
+                user: user.map(Arc::from),
+                what: what(),
+            };
+            audit(&[event]);
+        }
     }
 
     fn now(&self) -> RelayTime {

@@ -21,7 +21,7 @@ use crate::exchange::{ToClients, ToExtension};
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::{ExtensionId, RelayConnectionId, SocketId};
 use crate::messages::{self, AnsweredRequest};
-use crate::opening::Credentials;
+use crate::opening::{Credentials, SocketRole};
 use crate::outbox::{Outbox, RelayClose, SocketOutput};
 use crate::settings::CommandIdMode;
 
@@ -101,6 +101,8 @@ impl ExtensionSide {
                 |delivered| RelayFault::Superseded("extension", delivered),
                 context,
             );
+            let role = SocketRole::Extension;
+            context.audit.taken_over(role, id.as_str(), context.now);
             let mut outbox = std::mem::take(&mut known.outbox);
             outbox.cut(RelayClose::Superseded);
             context.sockets_with_output.push(older);
@@ -417,7 +419,7 @@ mod tests {
     #[test]
     fn messages_for_an_extension_that_is_forgotten_are_answered_and_counted() {
         let ids = IdSource::Counting(0);
-        let mut shared = SharedRelayState::new(RelaySettings::default(), ids);
+        let mut shared = SharedRelayState::new("ada", RelaySettings::default(), ids);
         let mut context = shared.context(RelayTime::default());
         let extension = ExtensionId::named("ext-gone");
         let connection = context.ids.connection();

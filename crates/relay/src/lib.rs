@@ -15,6 +15,7 @@
 
 #![warn(unreachable_pub)]
 
+mod audit;
 mod client_side;
 mod command;
 mod context;
@@ -34,6 +35,7 @@ mod tabs;
 mod time;
 mod user;
 
+pub use audit::{AuditSink, AuditedAction, AuditedCommand, RelayAuditEvent};
 pub use client_side::NewClient;
 pub use counters::RelayCounters;
 pub use driver::{

@@ -45,6 +45,8 @@ pub struct RelaySettings {
     pub policy: Arc<RelayPolicy>,
     /// What is allowed to single users, by their ids. Nothing in a token but its user chooses among these.
     pub user_policies: Arc<BTreeMap<String, Arc<RelayPolicy>>>,
+    /// Whether somebody reads what [`crate::UserRelay::audit_events`] returns.
+    pub is_audited: bool,
 }
 
 /// Under which id an extension gets a command.
@@ -122,6 +124,7 @@ impl Default for RelaySettings {
             rates: RelayRates::default(),
             policy: Arc::new(RelayPolicy::standard()),
             user_policies: Arc::default(),
+            is_audited: false,
         }
     }
 }

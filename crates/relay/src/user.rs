@@ -7,6 +7,7 @@ use bytes::Bytes;
 use mcp_proxy_wire::Message;
 use rustc_hash::FxHashMap;
 
+use crate::audit::RelayAuditEvent;
 use crate::client_side::{ClientSide, NewClient};
 use crate::context::{RelayContext, SharedRelayState};
 use crate::counters::RelayCounters;
@@ -46,7 +47,7 @@ impl UserRelay {
             name: name.to_owned(),
             clients: ClientSide::new(name, &settings, clock.clone()),
             extensions: ExtensionSide::default(),
-            shared: SharedRelayState::new(settings, ids),
+            shared: SharedRelayState::new(name, settings, ids),
             replaced: FxHashMap::default(),
             next_tick: Duration::ZERO,
             clock,
@@ -223,6 +224,11 @@ impl UserRelay {
     /// The sockets that may have something to write since the last call.
     pub fn take_sockets_with_output(&mut self) -> Vec<SocketId> {
         std::mem::take(&mut self.shared.sockets_with_output)
+    }
+
+    /// What the audit log is to be told since the last call.
+    pub fn audit_events(&mut self) -> Vec<RelayAuditEvent> {
+        self.shared.audit.take()
     }
 
     /// Whether nobody is here and nobody can come back to anything.

@@ -90,6 +90,10 @@ pub struct RelayArgs {
     #[arg(long, value_name = "ID", value_parser = extension_id, help_heading = "What clients may do")]
     pub extension_id: Vec<String>,
 
+    /// Append a JSON line to this file for each token, connection and command, without parameters
+    #[arg(long, value_name = "FILE", help_heading = "What clients may do")]
+    pub audit_log: Option<PathBuf>,
+
     /// How long an extension may take for a command
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time, help_heading = "Limits")]
     pub command_timeout: Duration,

@@ -28,6 +28,8 @@ pub struct RelayTarget {
     pub keys: Arc<RelayKeys>,
     /// Makes tokens for browsers, if the relay has a secret.
     pub pairing: Option<Arc<PairingConfig>>,
+    /// `--audit-log`
+    pub audit_log: Option<PathBuf>,
     /// `--threads`
     pub threads: Option<std::num::NonZeroUsize>,
     /// Set once it runs.
@@ -98,6 +100,7 @@ impl Config {
             max_answer: usize::try_from(args.max_answer).unwrap_or(usize::MAX),
             keys: Arc::new(keys(args)?),
             pairing: pairing(args)?.map(Arc::new),
+            audit_log: args.audit_log.clone(),
             threads: args.threads,
             driver: Arc::default(),
         };
@@ -161,6 +164,7 @@ fn settings(args: &RelayArgs) -> Result<RelaySettings> {
             ..RelayRates::default()
         },
         policy: Arc::new(policy),
+        is_audited: args.audit_log.is_some(),
         ..RelaySettings::default()
     })
 }

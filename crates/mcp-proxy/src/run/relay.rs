@@ -1,5 +1,6 @@
 //! `relay`: MCP clients and browser extensions, each over a WebSocket.
 
+mod audit_log;
 mod fetched_keys;
 mod health;
 mod init;
@@ -49,6 +50,11 @@ pub fn run(args: &RelayArgs) -> Result<ExitCode> {
 /// Starts the relay of a run: the handlers of its sockets.
 pub async fn start(config: &Config, relay: &RelayTarget, run: &Arc<ProxyRun>) -> Result<Routes> {
     let tokens = token_check::open(&relay.keys).await?;
+    let audit = relay
+        .audit_log
+        .as_deref()
+        .map(audit_log::open)
+        .transpose()?;
     let driver = RelayDriver::start(RelayOptions {
         run: Arc::clone(run),
         carry: CarryOptions {
@@ -64,6 +70,7 @@ pub async fn start(config: &Config, relay: &RelayTarget, run: &Arc<ProxyRun>) ->
         max_answer: relay.max_answer,
         authentication_deadline: AUTHENTICATION_DEADLINE,
         authentications_per_second: AUTHENTICATIONS_PER_SECOND,
+        audit,
     });
     let _ = relay.driver.set(Arc::clone(&driver));
     if let Some(checker) = tokens.checker {

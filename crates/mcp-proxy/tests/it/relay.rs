@@ -1,5 +1,6 @@
 //! `relay` over real sockets.
 
+mod audit;
 mod direct;
 mod hostile;
 mod key_sets;

@@ -12,6 +12,7 @@ use crate::exchange::ToExtension;
 use crate::fault::RelayFault;
 use crate::ids::{ExtensionId, RelayConnectionId, SocketId};
 use crate::messages;
+use crate::opening::SocketRole;
 use crate::outbox::RelayClose;
 
 /// What a client gets when its connections have ended.
@@ -86,6 +87,10 @@ impl ClientSide {
 
     /// Another socket of the same client takes over. The older one learns that what it waits for has failed, then it is closed.
     pub(super) fn supersede(&mut self, socket: SocketId, context: &mut RelayContext<'_>) {
+        if let Some(known) = self.sockets.get(&socket) {
+            let (role, id) = (SocketRole::Client, known.client.as_str());
+            context.audit.taken_over(role, id, context.now);
+        }
         let own = self.connections.of_socket(socket).to_vec();
         for connection in &own {
             let Some(known) = self.connections.get_mut(connection) else {
@@ -184,6 +189,9 @@ pub(super) fn detach(
     reason: &'static str,
     context: &mut RelayContext<'_>,
 ) {
+    context
+        .audit
+        .disconnected(&connection, extension, reason, context.now);
     let detach = ToExtension::Detach { connection, reason };
     context.exchange.to_extension(extension, detach);
 }

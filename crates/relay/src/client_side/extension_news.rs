@@ -50,6 +50,7 @@ impl ClientSide {
         outcome: &Result<AnswerBody, RelayFault>,
         context: &mut RelayContext<'_>,
     ) {
+        context.audit.answered(number, outcome, context.now);
         let answered = u64::from(outcome.is_ok());
         let known = self.connections.get_mut(connection);
         let waiting = known.and_then(|known| Some((known.finish(number)?, known.socket?)));

@@ -116,6 +116,9 @@ impl ClientSide {
                 id
             }
         };
+        context
+            .audit
+            .connected(&client, &id, &extension, context.now);
         let attach = ToExtension::Attach {
             connection: id.clone(),
             client,
@@ -144,7 +147,15 @@ impl ClientSide {
         if message.len() > settings.max_command {
             return Err(RelayFault::TooLarge(settings.max_command));
         }
-        settings.policy.check(&method, &message)?;
+        settings
+            .policy
+            .check(&method, &message)
+            .inspect_err(|fault| {
+                let at = (&own, &connection.extension);
+                context
+                    .audit
+                    .denied(&method, &message, at, fault, context.now);
+            })?;
         if connection.open_count() >= settings.max_open_commands {
             return Err(RelayFault::QueueFull);
         }
@@ -163,6 +174,7 @@ impl ClientSide {
             deadline: context.now.elapsed + settings.command_timeout,
         };
         let extension = connection.extension.clone();
+        context.audit.begin(&command, &extension, context.now);
         let message = ToExtension::Command(Box::new(command));
         context.exchange.to_extension(&extension, message);
         Ok(())

@@ -1,5 +1,6 @@
 //! A socket until its user is known.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::time::timeout;
 
 use super::shared_user::SharedUser;
 use super::{CheckedToken, RelayDriver, RelaySocket, RelaySocketHandle, lock};
+use crate::audit::AuditedAction;
 use crate::client_side::NewClient;
 use crate::extension_side::NewExtension;
 use crate::ids::{IdSource, SocketId};
@@ -55,12 +57,16 @@ pub(super) async fn open(
     let (credentials, early) = match shown {
         Ok(Ok(shown)) => shown,
         Ok(Err(output)) => {
-            finish(&mut socket, output).await;
+            refuse(driver, &mut socket, None, output).await;
             return None;
         }
         Err(_) => {
             let close = RelayClose::Unauthorized("no credentials in time");
-            refuse(&mut socket, close).await;
+            let output = SocketOutput {
+                close: Some(close),
+                ..SocketOutput::default()
+            };
+            refuse(driver, &mut socket, None, output).await;
             return None;
         }
     };
@@ -80,10 +86,14 @@ pub(super) async fn open(
     let checked = match checked {
         Ok(checked) => checked,
         Err(output) => {
-            finish(&mut socket, output).await;
+            refuse(driver, &mut socket, Some(credentials.role), output).await;
             return None;
         }
     };
+    driver.audit(Some(&checked.user), || AuditedAction::Authenticated {
+        role: credentials.role,
+        address: address(&socket),
+    });
     let settings = &driver.options.settings;
     socket.handle.set_max_message(match credentials.role {
         // A command that is a little too large is refused in words.
@@ -106,7 +116,7 @@ pub(super) async fn open(
 }
 
 /// Closes a socket without another word.
-pub(super) async fn refuse(socket: &mut RelaySocket, close: RelayClose) {
+pub(super) async fn turn_away(socket: &mut RelaySocket, close: RelayClose) {
     let output = SocketOutput {
         close: Some(close),
         ..SocketOutput::default()
@@ -177,7 +187,8 @@ fn join(
             let name: Arc<str> = checked.user.as_str().into();
             let settings = driver.options.settings.clone();
             let relay = UserRelay::new(&name, settings, IdSource::Random);
-            let user = Arc::new(SharedUser::new(Arc::clone(&name), relay));
+            let audit = driver.options.audit.clone();
+            let user = Arc::new(SharedUser::new(Arc::clone(&name), relay, audit));
             users.insert(name, Arc::clone(&user));
             user
         }
@@ -216,6 +227,18 @@ pub(super) fn renew(
         true => Ok(checked),
         false => Err("Invalid token"),
     });
+    let role = credentials.role;
+    driver.audit(Some(user.name()), || match checked {
+        Ok(_) => AuditedAction::Authenticated {
+            role,
+            address: None,
+        },
+        Err(reason) => AuditedAction::Refused {
+            role: Some(role),
+            address: None,
+            reason,
+        },
+    });
     user.change(driver.now(), |relay, now| match &checked {
         Ok(checked) => relay.renewed(id, credentials, checked.expires_at, now),
         Err(why) => relay.refused(id, &credentials.refusal(why), now),
@@ -223,6 +246,28 @@ pub(super) fn renew(
     if let Ok(checked) = checked {
         user.set_token(id, checked);
     }
+}
+
+/// Closes a socket that has not shown a good token.
+async fn refuse(
+    driver: &RelayDriver,
+    socket: &mut RelaySocket,
+    role: Option<SocketRole>,
+    output: SocketOutput,
+) {
+    // Without a close the peer has left by itself.
+    if let Some(close) = output.close {
+        driver.audit(None, || AuditedAction::Refused {
+            role,
+            address: address(socket),
+            reason: close.reason(),
+        });
+    }
+    finish(socket, output).await;
+}
+
+fn address(socket: &RelaySocket) -> Option<SocketAddr> {
+    socket.caller.as_ref()?.address
 }
 
 /// Writes what is left to say to a socket and closes it.

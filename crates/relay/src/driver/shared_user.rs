@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
 use super::{CheckedToken, lock};
+use crate::audit::AuditSink;
 use crate::counters::RelayCounters;
 use crate::ids::SocketId;
 use crate::outbox::SocketOutput;
@@ -21,6 +22,7 @@ const WRITE_BUDGET: usize = 256 << 10;
 pub(super) struct SharedUser {
     name: Arc<str>,
     state: Mutex<UserState>,
+    audit: Option<AuditSink>,
     /// Milliseconds since the relay's start when something is due.
     next_tick: AtomicU64,
 }
@@ -36,9 +38,10 @@ struct OpenSocket {
 }
 
 impl SharedUser {
-    pub(super) fn new(name: Arc<str>, relay: UserRelay) -> SharedUser {
+    pub(super) fn new(name: Arc<str>, relay: UserRelay, audit: Option<AuditSink>) -> SharedUser {
         SharedUser {
             name,
+            audit,
             state: Mutex::new(UserState {
                 relay,
                 sockets: FxHashMap::default(),
@@ -64,6 +67,12 @@ impl SharedUser {
     }
 
     fn settle(&self, state: &mut UserState) {
+        if let Some(audit) = &self.audit {
+            let events = state.relay.audit_events();
+            if !events.is_empty() {
+                audit(&events);
+            }
+        }
         for socket in state.relay.take_sockets_with_output() {
             if let Some(open) = state.sockets.get(&socket) {
                 open.writer.notify_one();

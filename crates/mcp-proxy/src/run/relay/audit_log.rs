@@ -1,0 +1,296 @@
+//! `--audit-log`: one JSON line for each event of a relay.
+//!
+//! A line is written before anybody hears of what it is about, with one `write(2)` each time, so a killed relay loses nothing and
+//! leaves at most its last line unfinished. The file is the user's alone. At its limit it is renamed, and one older file is kept.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, Result, bail};
+use jiff::Timestamp;
+use mcp_proxy_relay::{AuditSink, AuditedAction, AuditedCommand, RelayAuditEvent, SocketRole};
+use rustix::fs::OFlags;
+use serde::Serialize;
+
+use crate::printer;
+
+/// How long the file may be, in bytes.
+const LARGEST: u64 = 64 << 20;
+
+/// The file.
+struct AuditLog {
+    path: PathBuf,
+    file: File,
+    length: u64,
+    limit: u64,
+    /// What went wrong last, which is said once.
+    problem: Option<String>,
+}
+
+/// A line of it.
+#[derive(Default, Serialize)]
+struct AuditLine<'a> {
+    time: String,
+    event: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connection: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extension: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cdp: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+}
+
+/// Opens the file. What it returns writes into it.
+pub fn open(path: &Path) -> Result<AuditSink> {
+    let log = AuditLog::open(path, LARGEST)
+        .with_context(|| format!("--audit-log: cannot write {}", path.display()))?;
+    let log = Mutex::new(log);
+    Ok(Arc::new(move |events| {
+        let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.write(events);
+    }))
+}
+
+impl AuditLog {
+    fn open(path: &Path, limit: u64) -> Result<AuditLog> {
+        let mut file = open_file(path)?;
+        if !file.metadata()?.is_file() {
+            bail!("it is not a file");
+        }
+        end_last_line(&mut file)?;
+        Ok(AuditLog {
+            path: path.to_owned(),
+            length: file.metadata()?.len(),
+            file,
+            limit,
+            problem: None,
+        })
+    }
+
+    fn write(&mut self, events: &[RelayAuditEvent]) {
+        let mut text = Vec::new();
+        for event in events {
+            // Members are strings and numbers: writing these cannot fail.
+            let _ = serde_json::to_writer(&mut text, &line(event));
+            text.push(b'\n');
+        }
+        let problem = self.append(&text).err().map(|error| error.to_string());
+        if problem != self.problem
+            && let Some(problem) = &problem
+        {
+            let path = self.path.display();
+            printer::say(&format!("mcp-proxy: cannot write {path}: {problem}"));
+        }
+        self.problem = problem;
+    }
+
+    fn append(&mut self, text: &[u8]) -> io::Result<()> {
+        if self.length > 0 && self.length.saturating_add(text.len() as u64) > self.limit {
+            let mut older = self.path.clone().into_os_string();
+            older.push(".1");
+            std::fs::rename(&self.path, older)?;
+            self.file = open_file(&self.path)?;
+            self.length = 0;
+        }
+        self.file.write_all(text)?;
+        self.length += text.len() as u64;
+        Ok(())
+    }
+}
+
+/// For the user alone. A link is not followed, and a pipe is not waited for.
+fn open_file(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+}
+
+/// A relay that was killed, or a full disk, may have left half a line.
+fn end_last_line(file: &mut File) -> io::Result<()> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(());
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    match last[0] {
+        b'\n' => Ok(()),
+        _ => file.write_all(b"\n"),
+    }
+}
+
+fn line(event: &RelayAuditEvent) -> AuditLine<'_> {
+    let time = Timestamp::from_millisecond(event.wall_ms).unwrap_or_default();
+    let base = AuditLine {
+        time: format!("{time:.3}"),
+        user: event.user.as_deref(),
+        ..AuditLine::default()
+    };
+    match &event.what {
+        AuditedAction::Authenticated { role, address } => AuditLine {
+            event: "authenticated",
+            role: Some(role_word(*role)),
+            address: address.map(|address| address.to_string()),
+            ..base
+        },
+        AuditedAction::Refused {
+            role,
+            address,
+            reason,
+        } => AuditLine {
+            event: "refused",
+            role: role.map(role_word),
+            address: address.map(|address| address.to_string()),
+            reason: Some(reason),
+            ..base
+        },
+        AuditedAction::Connected {
+            client,
+            connection,
+            extension,
+        } => AuditLine {
+            event: "connected",
+            client: Some(client),
+            connection: Some(connection.as_str()),
+            extension: Some(extension.as_str()),
+            ..base
+        },
+        AuditedAction::Disconnected {
+            connection,
+            extension,
+            reason,
+        } => AuditLine {
+            event: "disconnected",
+            connection: Some(connection.as_str()),
+            extension: Some(extension.as_str()),
+            reason: Some(reason),
+            ..base
+        },
+        AuditedAction::TakenOver { role, id } => {
+            let (client, extension) = match role {
+                SocketRole::Client => (Some(id.as_str()), None),
+                SocketRole::Extension => (None, Some(id.as_str())),
+            };
+            AuditLine {
+                event: "taken_over",
+                role: Some(role_word(*role)),
+                client,
+                extension,
+                ..base
+            }
+        }
+        AuditedAction::Denied { command, policy } => AuditLine {
+            event: "denied",
+            policy: Some(policy),
+            ..command_line(command, base)
+        },
+        AuditedAction::Finished {
+            command,
+            outcome,
+            duration,
+        } => AuditLine {
+            event: "command",
+            outcome: Some(outcome),
+            duration_ms: Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
+            ..command_line(command, base)
+        },
+    }
+}
+
+fn command_line<'a>(command: &'a AuditedCommand, base: AuditLine<'a>) -> AuditLine<'a> {
+    AuditLine {
+        method: Some(&command.method),
+        cdp: command.cdp.as_deref(),
+        connection: Some(command.connection.as_str()),
+        extension: Some(command.extension.as_str()),
+        ..base
+    }
+}
+
+fn role_word(role: SocketRole) -> &'static str {
+    match role {
+        SocketRole::Client => "client",
+        SocketRole::Extension => "extension",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event() -> RelayAuditEvent {
+        RelayAuditEvent {
+            wall_ms: 1_760_989_433_163,
+            user: None,
+            what: AuditedAction::Refused {
+                role: Some(SocketRole::Client),
+                address: None,
+                reason: "Invalid token",
+            },
+        }
+    }
+
+    #[test]
+    fn half_a_line_is_ended_and_the_file_is_renamed_at_its_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit");
+        std::fs::write(&path, "{\"half\":").unwrap();
+        let mut log = AuditLog::open(&path, 400).unwrap();
+        log.write(&[event()]);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let written = text.strip_prefix("{\"half\":\n").unwrap();
+        assert_eq!(
+            written,
+            "{\"time\":\"2025-10-20T19:43:53.163Z\",\"event\":\"refused\",\"role\":\"client\",\"reason\":\"Invalid token\"}\n"
+        );
+        for _ in 0..9 {
+            log.write(&[event()]);
+        }
+        let older = std::fs::read_to_string(folder.path().join("audit.1")).unwrap();
+        let newer = std::fs::read_to_string(&path).unwrap();
+        assert!(older.len() <= 400 && newer.len() <= 400);
+        assert!(older.ends_with('\n') && newer.ends_with('\n'));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn only_a_file_of_the_users_own_is_written() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit");
+        AuditLog::open(&path, LARGEST).unwrap();
+        let mode = path.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        for wrong in [&link, folder.path(), Path::new("/dev/null")] {
+            assert!(AuditLog::open(wrong, LARGEST).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! What the audit log of a relay is told: who came, who used which browser, and what became of each command.
+//!
+//! Parameters and answers never are: they hold what people do in their browsers. Tokens never come here.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_proxy_wire::Message;
+use rustc_hash::FxHashMap;
+
+use crate::command::Command;
+use crate::exchange::AnswerBody;
+use crate::fault::{Delivered, RelayFault};
+use crate::ids::{ExtensionId, McpClientId, RelayConnectionId};
+use crate::opening::SocketRole;
+use crate::policy::FORWARD_CDP;
+use crate::time::RelayTime;
+
+/// The longest name of a method that is kept. Clients choose it.
+const MAX_METHOD: usize = 80;
+
+/// Takes events in the order in which they happen, before anybody else hears of them. It must not wait for long.
+pub type AuditSink = Arc<dyn Fn(&[RelayAuditEvent]) + Send + Sync>;
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelayAuditEvent {
+    /// When, in milliseconds since 1970.
+    pub wall_ms: i64,
+    /// Whose relay it is about, if that is known.
+    pub user: Option<Arc<str>>,
+    /// What.
+    pub what: AuditedAction,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuditedAction {
+    /// A socket, or a socket once more, has shown a good token.
+    Authenticated {
+        /// What it is.
+        role: SocketRole,
+        /// Where it came from. A socket that renews its token came before.
+        address: Option<SocketAddr>,
+    },
+    /// It has shown another, or none in time.
+    Refused {
+        /// What it said it is.
+        role: Option<SocketRole>,
+        /// Where it came from.
+        address: Option<SocketAddr>,
+        /// What it was told.
+        reason: &'static str,
+    },
+    /// A client uses a browser from now on.
+    Connected {
+        /// The client.
+        client: String,
+        /// What ties them.
+        connection: RelayConnectionId,
+        /// The browser.
+        extension: ExtensionId,
+    },
+    /// It does so no more.
+    Disconnected {
+        /// What tied them.
+        connection: RelayConnectionId,
+        /// The browser.
+        extension: ExtensionId,
+        /// Why.
+        reason: &'static str,
+    },
+    /// A newer socket of the same client or extension took over.
+    TakenOver {
+        /// What it is.
+        role: SocketRole,
+        /// Its id.
+        id: String,
+    },
+    /// The policy refused a command.
+    Denied {
+        /// The command.
+        command: AuditedCommand,
+        /// The part of the policy: `method`, `cdp` or `url`.
+        policy: &'static str,
+    },
+    /// A command is over.
+    Finished {
+        /// The command.
+        command: AuditedCommand,
+        /// `ok`, `error` if the extension said so, or why it has no answer.
+        outcome: &'static str,
+        /// How long it took.
+        duration: Duration,
+    },
+}
+
+/// A command without its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditedCommand {
+    /// Its method.
+    pub method: String,
+    /// The method of the Chrome DevTools Protocol that it carries.
+    pub cdp: Option<String>,
+    /// Whose it is.
+    pub connection: RelayConnectionId,
+    /// Where it goes.
+    pub extension: ExtensionId,
+}
+
+/// Collects the events of one user.
+#[derive(Debug, Default)]
+pub(crate) struct RelayAudit {
+    is_on: bool,
+    user: Arc<str>,
+    events: Vec<RelayAuditEvent>,
+    /// Commands that are not over, by their numbers.
+    open: FxHashMap<u64, (AuditedCommand, Duration)>,
+}
+
+impl RelayAudit {
+    pub(crate) fn new(user: &str, is_on: bool) -> RelayAudit {
+        RelayAudit {
+            is_on,
+            user: user.into(),
+            ..RelayAudit::default()
+        }
+    }
+
+    /// What has happened since the last call.
+    pub(crate) fn take(&mut self) -> Vec<RelayAuditEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    pub(crate) fn connected(
+        &mut self,
+        client: &McpClientId,
+        connection: &RelayConnectionId,
+        extension: &ExtensionId,
+        now: RelayTime,
+    ) {
+        self.note(now, || AuditedAction::Connected {
+            client: client.as_str().to_owned(),
+            connection: connection.clone(),
+            extension: extension.clone(),
+        });
+    }
+
+    /// A connection is over, and so are the commands that it waits for.
+    pub(crate) fn disconnected(
+        &mut self,
+        connection: &RelayConnectionId,
+        extension: &ExtensionId,
+        reason: &'static str,
+        now: RelayTime,
+    ) {
+        let is_its = |(command, _): &(AuditedCommand, Duration)| command.connection == *connection;
+        let mut numbers: Vec<u64> = self
+            .open
+            .iter()
+            .filter(|(_, open)| is_its(open))
+            .map(|(number, _)| *number)
+            .collect();
+        numbers.sort_unstable();
+        for number in numbers {
+            self.finish(
+                number,
+                RelayFault::Disconnected(Delivered::Unknown).reason(),
+                now,
+            );
+        }
+        self.note(now, || AuditedAction::Disconnected {
+            connection: connection.clone(),
+            extension: extension.clone(),
+            reason,
+        });
+    }
+
+    pub(crate) fn taken_over(&mut self, role: SocketRole, id: &str, now: RelayTime) {
+        let id = id.to_owned();
+        self.note(now, || AuditedAction::TakenOver { role, id });
+    }
+
+    /// The policy has refused a command.
+    pub(crate) fn denied(
+        &mut self,
+        method: &str,
+        message: &Message,
+        (connection, extension): (&RelayConnectionId, &ExtensionId),
+        fault: &RelayFault,
+        now: RelayTime,
+    ) {
+        let RelayFault::Denied(name) = fault else {
+            return;
+        };
+        self.note(now, || {
+            let command = AuditedCommand::new(method, message, connection, extension);
+            let is_cdp = command.cdp.as_deref() == Some(name);
+            let policy = match () {
+                () if is_cdp => "cdp",
+                () if command.method == *name => "method",
+                () => "url",
+            };
+            AuditedAction::Denied { command, policy }
+        });
+    }
+
+    /// A command was forwarded.
+    pub(crate) fn begin(&mut self, command: &Command, extension: &ExtensionId, now: RelayTime) {
+        if self.is_on {
+            let audited = AuditedCommand::new(
+                &command.method,
+                &command.message,
+                &command.connection,
+                extension,
+            );
+            self.open.insert(command.number, (audited, now.elapsed));
+        }
+    }
+
+    /// It has an answer, or fails.
+    pub(crate) fn answered(
+        &mut self,
+        number: u64,
+        outcome: &Result<AnswerBody, RelayFault>,
+        now: RelayTime,
+    ) {
+        let outcome = match outcome {
+            Ok(body) if body.member == "result" => "ok",
+            Ok(_) => "error",
+            Err(fault) => fault.reason(),
+        };
+        self.finish(number, outcome, now);
+    }
+
+    fn finish(&mut self, number: u64, outcome: &'static str, now: RelayTime) {
+        if let Some((command, started)) = self.open.remove(&number) {
+            self.note(now, || AuditedAction::Finished {
+                command,
+                outcome,
+                duration: now.elapsed.saturating_sub(started),
+            });
+        }
+    }
+
+    fn note(&mut self, now: RelayTime, what: impl FnOnce() -> AuditedAction) {
+        if self.is_on {
+            self.events.push(RelayAuditEvent {
+                wall_ms: now.wall_ms,
+                user: Some(Arc::clone(&self.user)),
+                what: what(),
+            });
+        }
+    }
+}
+
+impl AuditedCommand {
+    fn new(
+        method: &str,
+        message: &Message,
+        connection: &RelayConnectionId,
+        extension: &ExtensionId,
+    ) -> AuditedCommand {
+        let short = |name: &str| name.chars().take(MAX_METHOD).collect::<String>();
+        let cdp = (method == FORWARD_CDP)
+            .then(|| message.member(message.params()?, "method"))
+            .flatten()
+            .and_then(|span| message.text_at(span));
+        AuditedCommand {
+            method: short(method),
+            cdp: cdp.map(|name| short(&name)),
+            connection: connection.clone(),
+            extension: extension.clone(),
+        }
+    }
+}
