@@ -18,6 +18,7 @@ use anyhow::Result;
 use mcp_proxy_core::{CarryOptions, ProxyRun};
 use mcp_proxy_relay::{RelayDriver, RelayOptions, SocketPath};
 use mcp_proxy_transport::http::{Route, Routes};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{UsageError, proxy, serve};
 use crate::cli::relay::{RelayArgs, RelayCommand};
@@ -44,7 +45,19 @@ pub fn run(args: &RelayArgs) -> Result<ExitCode> {
         None => {}
     }
     let config = Config::relay(args).map_err(|error| UsageError(format!("{error:#}")))?;
+    raise_socket_limit();
     proxy::run_with(&config)
+}
+
+/// Every browser and client is an open file, and systems allow a program 1,024 of them unless it asks for more.
+fn raise_socket_limit() {
+    let allowed = getrlimit(Resource::Nofile);
+    let most = Rlimit {
+        current: allowed.maximum,
+        maximum: allowed.maximum,
+    };
+    // If this is refused, the relay has as many sockets as it was given.
+    let _ = setrlimit(Resource::Nofile, most);
 }
 
 /// Starts the relay of a run: the handlers of its sockets.

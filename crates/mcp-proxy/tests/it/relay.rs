@@ -9,9 +9,10 @@ mod peers;
 mod record;
 mod rules;
 
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -301,6 +302,46 @@ fn a_relay_that_stops_admits_nobody() {
     extension.hear_method("serverShuttingDown");
     let mut early = relay.open("/extension");
     assert_eq!(u16::from(early.hear_close().code), 1012);
+}
+
+#[test]
+fn a_relay_takes_as_many_open_files_as_it_may() {
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    let made = Command::new(PROXY)
+        .args(["relay", "init", "--secret-file"])
+        .arg(&secret)
+        .status();
+    assert!(made.unwrap().success());
+    let mut relay = Command::new("sh")
+        .args(["-c", r#"ulimit -Sn 300; exec "$0" "$@""#, PROXY])
+        .args([
+            "relay",
+            "--listen-port",
+            "0",
+            "--headless",
+            "--no-record",
+            "--jwt-secret-file",
+        ])
+        .arg(&secret)
+        .arg("--revoked-file")
+        .arg(folder.path().join("revoked"))
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut stderr = BufReader::new(relay.stderr.take().unwrap());
+    stderr.read_line(&mut line).unwrap();
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", relay.id())).unwrap();
+    relay.kill().unwrap();
+    relay.wait().unwrap();
+    let files = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let [.., soft, hard, _] = files.unwrap().split_whitespace().collect::<Vec<_>>()[..] else {
+        panic!("{limits}");
+    };
+    assert_eq!(soft, hard, "{line}");
 }
 
 #[test]
