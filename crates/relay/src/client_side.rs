@@ -1,6 +1,7 @@
 //! The clients of a user: their sockets, their connections, and the commands that they wait for.
 
 mod connections;
+mod long_answers;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use rustc_hash::FxHashMap;
 use serde_json::json;
 
 use self::connections::{ClientConnection, ClientConnections};
+use self::long_answers::LongAnswer;
 use crate::command::{self, ClientRequest, Command, NotRequest};
 use crate::context::RelayContext;
 use crate::exchange::{ToClients, ToExtension};
@@ -42,6 +44,8 @@ pub(crate) struct ClientSide {
     user: String,
     sockets: FxHashMap<SocketId, ClientSocket>,
     connections: ClientConnections,
+    /// In the order in which they began.
+    long_answers: Vec<LongAnswer>,
     directory: BTreeMap<ExtensionId, KnownExtension>,
     rate: CommandRate,
     control_rate: CommandRate,
@@ -71,6 +75,7 @@ impl ClientSide {
             user: user.to_owned(),
             sockets: FxHashMap::default(),
             connections: ClientConnections::default(),
+            long_answers: Vec::new(),
             directory: BTreeMap::new(),
             rate: CommandRate::new(settings.rates.per_user, &clock),
             control_rate: CommandRate::new(settings.rates.control, &clock),
@@ -325,6 +330,7 @@ impl ClientSide {
         let Some(gone) = self.sockets.remove(&socket) else {
             return;
         };
+        self.abandon_answers(socket, context);
         if gone.can_resume {
             let until = context.now.elapsed + context.settings.resume_window;
             if let Some((id, extension)) = self.connections.suspend(socket, until) {
@@ -402,6 +408,14 @@ impl ClientSide {
                     None => context.counters.late_answers += 1,
                 }
             }
+            ToClients::AnswerBegins {
+                extension,
+                connection,
+                number,
+            } => self.begin_answer(extension, &connection, number, context),
+            ToClients::AnswerPiece { number, bytes } => self.add_to_answer(number, bytes, context),
+            ToClients::AnswerEnds { number } => self.end_answer(number, context),
+            ToClients::AnswerCut { number, cause } => self.cut_answer(number, cause, context),
             ToClients::Superseded { connection } => {
                 let until = context.now.elapsed + context.settings.resume_window;
                 let socket = self.connections.get_mut(&connection).and_then(|known| {

@@ -15,6 +15,8 @@ pub(crate) struct RelayContext<'a> {
     pub(crate) exchange: &'a mut dyn Exchange,
     /// Sockets that have something to write.
     pub(crate) woken: &'a mut Vec<SocketId>,
+    /// Sockets of extensions that may be read on.
+    pub(crate) resumed: &'a mut Vec<SocketId>,
 }
 
 /// What the sides share.
@@ -25,6 +27,7 @@ pub(crate) struct SharedRelayState {
     pub(crate) counters: RelayCounters,
     pub(crate) exchange: LocalExchange,
     pub(crate) woken: Vec<SocketId>,
+    pub(crate) resumed: Vec<SocketId>,
 }
 
 impl SharedRelayState {
@@ -35,6 +38,7 @@ impl SharedRelayState {
             counters: RelayCounters::default(),
             exchange: LocalExchange::default(),
             woken: Vec::new(),
+            resumed: Vec::new(),
         }
     }
 
@@ -46,6 +50,7 @@ impl SharedRelayState {
             counters: &mut self.counters,
             exchange: &mut self.exchange,
             woken: &mut self.woken,
+            resumed: &mut self.resumed,
         }
     }
 }

@@ -227,6 +227,12 @@ pub(crate) fn listed_tabs(answer: &Message) -> Option<Vec<TabId>> {
     Some(ids.collect())
 }
 
+/// The id of a tab that an extension describes, if it gives one.
+pub(crate) fn tab_of(description: &Message) -> Option<TabId> {
+    let id = description.member(crate::messages::root(description), "id")?;
+    Some(TabId::at(description, id))
+}
+
 /// Where an answer says which tab is current, and the id of that tab.
 pub(crate) fn current_tab(answer: &Message) -> Option<(Span, TabId)> {
     let span = answer.span(Field::ResultField("currentTab"))?;

@@ -24,8 +24,6 @@ const LEEWAY_SECONDS: i64 = 5;
 pub struct RelayTarget {
     /// Limits, times and policy.
     pub settings: RelaySettings,
-    /// The longest answer of an extension.
-    pub max_answer: usize,
     /// Checks the signatures of tokens.
     pub verifier: Arc<TokenVerifier>,
     /// Where revoked tokens are listed.
@@ -42,7 +40,6 @@ impl Config {
         refuse_other_flags(args)?;
         let target = RelayTarget {
             settings: settings(args)?,
-            max_answer: usize::try_from(args.max_answer).unwrap_or(usize::MAX),
             verifier: Arc::new(verifier(args)?),
             revoked_file: RelayFile::Revoked.path(args.revoked_file.as_deref())?,
             threads: args.threads,
@@ -105,6 +102,7 @@ fn settings(args: &RelayArgs) -> Result<RelaySettings> {
         resume_window: args.resume_window,
         max_connections: args.max_connections.get(),
         max_command: usize::try_from(args.max_command).unwrap_or(usize::MAX),
+        max_answer: usize::try_from(args.max_answer).unwrap_or(usize::MAX),
         rates: RelayRates {
             per_user: args.user_rate.get(),
             per_connection: args.connection_rate.get(),

@@ -60,7 +60,6 @@ pub fn start(config: &Config, relay: &RelayTarget, run: &Arc<ProxyRun>) -> Resul
             let (relay, revoked) = &checked;
             relay.check(token, revoked)
         }),
-        max_answer: relay.max_answer,
         authentication_deadline: AUTHENTICATION_DEADLINE,
         authentications_per_second: AUTHENTICATIONS_PER_SECOND,
     });

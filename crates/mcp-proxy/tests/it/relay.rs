@@ -1,6 +1,7 @@
 //! `relay` over real sockets.
 
 mod hostile;
+mod long_answers;
 mod peers;
 mod record;
 
@@ -47,6 +48,12 @@ impl TestRelay {
         args.extend(more);
         let program = ListeningProgram::start_with(&args, &[("XDG_STATE_HOME", state)]);
         TestRelay { program, folder }
+    }
+
+    /// What `/healthz` says.
+    fn health(&self) -> Value {
+        let answer = crate::programs::request(&self.program.address, "GET", "/healthz", &[], b"");
+        serde_json::from_str(&answer.text()).unwrap()
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -202,8 +209,7 @@ fn a_command_crosses_and_its_answer_comes_back() {
     assert_eq!(asked["id"], format!("{connection}:a"));
     extension.say(&json!({"id": asked["id"], "result": {"tab": {"id": 7}}}));
     assert_eq!(client.hear_answer(&json!("a"))["result"]["tab"]["id"], 7);
-    let answer = crate::programs::request(&relay.program.address, "GET", "/healthz", &[], b"");
-    let health: Value = serde_json::from_str(&answer.text()).unwrap();
+    let health = relay.health();
     assert_eq!(
         (&health["users"], &health["sockets"], &health["commands"]),
         (&json!(1), &json!(2), &json!(1))

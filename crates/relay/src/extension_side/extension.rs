@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::AttachedConnection;
 use super::answer;
+use super::long_messages::LongMessage;
 use super::turns::Turns;
 use crate::command::Command;
 use crate::context::RelayContext;
@@ -37,6 +38,8 @@ pub(super) struct Extension {
     pub(super) tabs: TabOwners,
     /// Commands that were sent and not answered, by the id that the extension knows.
     pub(super) sent: FxHashMap<IdKey, SentCommand>,
+    /// What it is saying, if that is long.
+    pub(super) long: LongMessage,
     /// The relay's own questions.
     pub(super) questions: FxHashMap<u64, (RelayQuestion, Duration)>,
     last_question: u64,

@@ -4,6 +4,7 @@
 
 mod delivery;
 mod limits;
+mod long_answers;
 mod openings;
 mod random;
 mod resuming;

@@ -1,11 +1,12 @@
 //! Random sequences of events against a model: nobody crashes the relay, no answer reaches another than the one who asked, no
 //! command reaches another connection's tab, and nothing stays open.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use mcp_proxy_relay::{
-    IdSource, NewClient, NewExtension, RelaySettings, RelayTime, SocketId, UserRelay,
+    AnswerPart, IdSource, MessagePiece, NewClient, NewExtension, PiecePlace, RelaySettings,
+    RelayTime, SocketId, SocketOutput, UserRelay,
 };
 use mcp_proxy_wire::{Id, Message};
 use proptest::prelude::*;
@@ -48,6 +49,8 @@ enum Answer {
     Result,
     Error,
     Empty,
+    /// A result in pieces of this length. The next events about its extension continue it.
+    Long(usize),
 }
 
 /// What the peers know.
@@ -67,12 +70,16 @@ struct ClientEnd {
     next_id: u64,
     /// The markers of requests that wait for an answer, by id.
     open: HashMap<u64, Vec<String>>,
+    /// A long message so far.
+    begun: Option<Vec<u8>>,
     is_closed: bool,
 }
 
 struct ExtensionEnd {
     socket: SocketId,
     asked: Vec<Value>,
+    /// The rest of a long message.
+    saying: VecDeque<MessagePiece>,
     is_closed: bool,
 }
 
@@ -93,6 +100,7 @@ fn event() -> impl Strategy<Value = Event> {
         6 => Just(Answer::Result),
         1 => Just(Answer::Error),
         1 => Just(Answer::Empty),
+        3 => (1usize..60).prop_map(Answer::Long),
     ];
     prop_oneof![
         2 => (0..CLIENTS).prop_map(Event::ClientJoins),
@@ -140,6 +148,7 @@ impl World {
                     socket,
                     next_id: 1,
                     open: HashMap::from([(0, vec![String::new()])]),
+                    begun: None,
                     is_closed: false,
                 };
                 self.clients.insert(client, end);
@@ -161,6 +170,7 @@ impl World {
                 let end = ExtensionEnd {
                     socket,
                     asked: Vec::new(),
+                    saying: VecDeque::new(),
                     is_closed: false,
                 };
                 if let Some(old) = self.extensions.insert(extension, end) {
@@ -245,6 +255,9 @@ impl World {
         let Some(end) = self.extensions.get_mut(&extension) else {
             return;
         };
+        if !end.saying.is_empty() {
+            return end.continue_saying(relay, now);
+        }
         if end.asked.is_empty() || end.is_closed {
             return;
         }
@@ -277,24 +290,30 @@ impl World {
             }
             _ => json!({"id": id, "result": {"marker": marker, "currentTab": {"id": 0}}}),
         };
+        if let Answer::Long(length) = answer {
+            end.saying = pieces(&value.to_string(), *length);
+            return end.continue_saying(relay, now);
+        }
         relay.message(end.socket, Message::parse(value.to_string()), now);
     }
 
     /// Takes what the relay has for everybody, and checks it.
     fn listen(&mut self, relay: &mut UserRelay) {
         let now = self.time();
+        let mut again = Vec::new();
         loop {
-            let woken = relay.woken();
+            let mut woken = relay.woken();
+            woken.append(&mut again);
             if woken.is_empty() {
                 return;
             }
             for socket in woken {
                 let output = relay.take(socket, 1 << 20, now);
+                if !output.pieces.is_empty() {
+                    again.push(socket);
+                }
                 for end in self.clients.values_mut().filter(|end| end.socket == socket) {
-                    for message in &output.messages {
-                        end.hear(&serde_json::from_slice(message).unwrap());
-                    }
-                    end.is_closed |= output.close.is_some();
+                    end.hear_all(&output);
                 }
                 for end in self
                     .extensions
@@ -317,7 +336,55 @@ impl World {
     }
 }
 
+/// A text in pieces.
+fn pieces(text: &str, length: usize) -> VecDeque<MessagePiece> {
+    let length = length.min(text.len().div_ceil(2));
+    let last = text.len().div_ceil(length) - 1;
+    let pieces = text.as_bytes().chunks(length).enumerate();
+    let pieces = pieces.map(|(place, bytes)| MessagePiece {
+        bytes: bytes.to_vec().into(),
+        place: match place {
+            0 => PiecePlace::First { announced: 0 },
+            place if place == last => PiecePlace::Last,
+            _ => PiecePlace::Middle,
+        },
+    });
+    pieces.collect()
+}
+
+impl ExtensionEnd {
+    fn continue_saying(&mut self, relay: &mut UserRelay, now: RelayTime) {
+        if !relay.has_room(self.socket) {
+            return;
+        }
+        let whole = self.saying.pop_front();
+        let whole = whole.and_then(|piece| relay.piece(self.socket, piece, now));
+        if let Some(message) = whole {
+            relay.message(self.socket, message, now);
+        }
+    }
+}
+
 impl ClientEnd {
+    fn hear_all(&mut self, output: &SocketOutput) {
+        for message in &output.messages {
+            assert_eq!(self.begun, None, "a message inside of another");
+            self.hear(&serde_json::from_slice(message).unwrap());
+        }
+        for piece in &output.pieces {
+            if piece.part == AnswerPart::First {
+                assert_eq!(self.begun.replace(Vec::new()), None);
+            }
+            let begun = self.begun.as_mut().expect("a first piece");
+            begun.extend_from_slice(&piece.bytes);
+            if piece.part == AnswerPart::Last {
+                let message = self.begun.take().unwrap();
+                self.hear(&serde_json::from_slice(&message).unwrap());
+            }
+        }
+        self.is_closed |= output.close.is_some();
+    }
+
     fn hear(&mut self, message: &Value) {
         let Some(id) = message["id"].as_u64() else {
             return;

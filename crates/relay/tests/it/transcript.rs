@@ -5,10 +5,13 @@
 //! | `A+ client alice` | a client whose `client_id` is alice joins as socket A; without a name it gave none |
 //! | `E+ extension chrome` | an extension joins as socket E |
 //! | `A> {…}` | A says this |
+//! | `E>[ …`, `E>| …`, `E>] …` | E says the first, a further, the last piece of a long message |
 //! | `A< {…}` | A hears a message that has all of this in it |
 //! | `A<! 4409` | A is closed with this code |
 //! | `A-` | A's socket is gone |
 //! | `@ 31` | 31 seconds later |
+//!
+//! A long message is heard when its last piece is.
 //!
 //! At the end nobody may have heard anything more. `connection_status` and `status` are skipped unless they are expected.
 
@@ -16,7 +19,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use mcp_proxy_relay::{
-    IdSource, NewClient, NewExtension, RelaySettings, RelayTime, SocketId, UserRelay,
+    AnswerPart, IdSource, MessagePiece, NewClient, NewExtension, PiecePlace, RelaySettings,
+    RelayTime, SocketId, UserRelay,
 };
 use mcp_proxy_wire::{Id, Message};
 use serde_json::Value;
@@ -29,6 +33,12 @@ pub struct Conversation {
     pub relay: UserRelay,
     sockets: BTreeMap<String, SocketId>,
     heard: BTreeMap<SocketId, VecDeque<Heard>>,
+    /// Long messages that are heard in pieces.
+    begun: BTreeMap<SocketId, Vec<u8>>,
+    /// Sockets that read nothing.
+    pub deaf: Vec<SocketId>,
+    /// What was not read because of that.
+    missed: Vec<SocketId>,
     elapsed: Duration,
     line: String,
 }
@@ -56,6 +66,9 @@ impl Conversation {
             relay: UserRelay::new("ada", settings, IdSource::Counting(0)),
             sockets: BTreeMap::new(),
             heard: BTreeMap::new(),
+            begun: BTreeMap::new(),
+            deaf: Vec::new(),
+            missed: Vec::new(),
             elapsed: Duration::ZERO,
             line: String::new(),
         }
@@ -105,6 +118,10 @@ impl Conversation {
                 let now = self.now();
                 self.relay.left(socket, now);
             }
+            ">" if rest.starts_with(['[', '|', ']']) => {
+                let (sign, text) = rest.split_at(1);
+                self.say_piece(name, sign, text.strip_prefix(' ').unwrap_or(text));
+            }
             ">" => {
                 let (socket, now) = (self.sockets[name], self.now());
                 let message = Message::parse(rest.trim().to_owned());
@@ -113,6 +130,26 @@ impl Conversation {
             _ => self.expect(name, rest.trim()),
         }
         self.listen();
+    }
+
+    fn say_piece(&mut self, name: &str, sign: &str, text: &str) {
+        let place = match sign {
+            "[" => PiecePlace::First { announced: 0 },
+            "|" => PiecePlace::Middle,
+            _ => PiecePlace::Last,
+        };
+        self.piece(name, text, place);
+    }
+
+    /// Says a piece as a driver would.
+    pub fn piece(&mut self, name: &str, text: &str, place: PiecePlace) {
+        let (socket, now) = (self.sockets[name], self.now());
+        assert!(self.relay.has_room(socket), "{}: no room", self.line);
+        let bytes = text.to_owned().into();
+        let piece = MessagePiece { bytes, place };
+        if let Some(whole) = self.relay.piece(socket, piece, now) {
+            self.relay.message(socket, whole, now);
+        }
     }
 
     fn join(&mut self, name: &str, what: &str) {
@@ -150,17 +187,50 @@ impl Conversation {
     /// Takes what is to be written, as a driver would.
     pub fn listen(&mut self) {
         let now = self.now();
+        let deaf = &self.deaf;
+        let mut again: Vec<SocketId> = self
+            .missed
+            .extract_if(.., |socket| !deaf.contains(socket))
+            .collect();
         loop {
-            let woken = self.relay.woken();
+            let mut woken = self.relay.woken();
+            woken.append(&mut again);
             if woken.is_empty() {
                 return;
             }
             for socket in woken {
+                if self.deaf.contains(&socket) {
+                    self.missed.push(socket);
+                    continue;
+                }
                 let output = self.relay.take(socket, 1 << 20, now);
+                if !output.pieces.is_empty() {
+                    again.push(socket);
+                }
                 let heard = self.heard.entry(socket).or_default();
                 for message in output.messages {
+                    assert!(
+                        !self.begun.contains_key(&socket),
+                        "a message inside of another"
+                    );
                     let value = serde_json::from_slice(&message).expect("the relay writes JSON");
                     heard.push_back(Heard::Message(value));
+                }
+                for piece in output.pieces {
+                    let begun = match piece.part {
+                        AnswerPart::First => {
+                            assert_eq!(self.begun.insert(socket, Vec::new()), None);
+                            self.begun.get_mut(&socket)
+                        }
+                        _ => self.begun.get_mut(&socket),
+                    };
+                    begun.expect("a first piece").extend(&piece.bytes);
+                    if piece.part == AnswerPart::Last {
+                        let message = self.begun.remove(&socket).unwrap();
+                        let value =
+                            serde_json::from_slice(&message).expect("the relay writes JSON");
+                        heard.push_back(Heard::Message(value));
+                    }
                 }
                 if let Some(close) = output.close
                     && !matches!(heard.back(), Some(Heard::Closed(_)))

@@ -38,6 +38,7 @@ impl RelayHealth {
             "late_answers": counted.late_answers,
             "ignored": counted.ignored,
             "slow_readers": counted.slow_readers,
+            "cut_answers": counted.cut_answers,
         });
         json_bytes(200, body.to_string().into())
     }
