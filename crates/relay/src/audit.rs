@@ -234,7 +234,8 @@ impl RelayAudit {
         self.finish(number, outcome, now);
     }
 
-    fn finish(&mut self, number: u64, outcome: &'static str, now: RelayTime) {
+    /// A command is over.
+    pub(crate) fn finish(&mut self, number: u64, outcome: &'static str, now: RelayTime) {
         if let Some((command, started)) = self.open.remove(&number) {
             self.note(now, || AuditedAction::Finished {
                 command,

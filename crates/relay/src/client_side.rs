@@ -4,6 +4,7 @@ mod connections;
 mod departures;
 mod direct;
 mod extension_news;
+mod long_answers;
 mod requests;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use serde_json::json;
 
 use self::connections::ClientConnections;
 use self::departures::{WhenEnded, detach};
+use self::long_answers::LongAnswer;
 use crate::context::RelayContext;
 use crate::exchange::ToExtension;
 use crate::fault::RelayFault;
@@ -61,6 +63,8 @@ pub(crate) struct ClientSide {
     user: String,
     sockets: FxHashMap<SocketId, ClientSocket>,
     connections: ClientConnections,
+    /// In the order in which they began.
+    long_answers: Vec<LongAnswer>,
     directory: BTreeMap<ExtensionId, KnownExtension>,
     rate: CommandRate,
     control_rate: CommandRate,
@@ -103,6 +107,7 @@ impl ClientSide {
             user: user.to_owned(),
             sockets: FxHashMap::default(),
             connections: ClientConnections::default(),
+            long_answers: Vec::new(),
             directory: BTreeMap::new(),
             rate: CommandRate::new(settings.rates.per_user, &clock),
             control_rate: CommandRate::new(settings.rates.control, &clock),

@@ -17,6 +17,8 @@ pub(crate) struct RelayContext<'a> {
     pub(crate) exchange: &'a mut dyn Exchange,
     /// Sockets that have something to write.
     pub(crate) sockets_with_output: &'a mut Vec<SocketId>,
+    /// Sockets of extensions that may be read on.
+    pub(crate) resumed: &'a mut Vec<SocketId>,
 }
 
 /// What the sides share.
@@ -28,6 +30,7 @@ pub(crate) struct SharedRelayState {
     pub(crate) audit: RelayAudit,
     pub(crate) exchange: LocalExchange,
     pub(crate) sockets_with_output: Vec<SocketId>,
+    pub(crate) resumed: Vec<SocketId>,
 }
 
 impl SharedRelayState {
@@ -39,6 +42,7 @@ impl SharedRelayState {
             counters: RelayCounters::default(),
             exchange: LocalExchange::default(),
             sockets_with_output: Vec::new(),
+            resumed: Vec::new(),
         }
     }
 
@@ -51,6 +55,7 @@ impl SharedRelayState {
             audit: &mut self.audit,
             exchange: &mut self.exchange,
             sockets_with_output: &mut self.sockets_with_output,
+            resumed: &mut self.resumed,
         }
     }
 }

@@ -23,6 +23,8 @@ pub struct RelayCounters {
     pub ignored: u64,
     /// Sockets that were cut because they did not read.
     pub slow_readers: u64,
+    /// Answers that ended in the middle, and their client's socket with them.
+    pub cut_answers: u64,
 }
 
 impl RelayCounters {
@@ -40,6 +42,7 @@ impl RelayCounters {
             unroutable: self.unroutable + other.unroutable,
             ignored: self.ignored + other.ignored,
             slow_readers: self.slow_readers + other.slow_readers,
+            cut_answers: self.cut_answers + other.cut_answers,
         }
     }
 }

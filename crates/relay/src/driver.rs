@@ -42,12 +42,16 @@ pub struct RelaySocket {
     pub caller: Option<Arc<Caller>>,
 }
 
-/// What a link cannot say: how its socket is closed, and how long its messages may be.
+/// What a link cannot say: how its socket is closed, and how long its messages are and may be.
 pub trait RelaySocketHandle: Send + Sync {
     /// With what the socket is closed when its writer is.
     fn set_close(&self, code: u16, reason: &str);
     /// How long messages of the peer may be from now on.
     fn set_max_message(&self, bytes: usize);
+    /// Long messages of the peer come in pieces from now on, whatever their length.
+    fn pass_pieces(&self);
+    /// How long the message is whose first piece was read last, as far as that was known then.
+    fn announced_length(&self) -> usize;
 }
 
 /// What a token says.
@@ -81,8 +85,6 @@ pub struct RelayOptions {
     pub check: TokenCheck,
     /// Called before the token of a new socket is checked.
     pub refresh_keys: Option<KeyRefresh>,
-    /// The longest answer of an extension.
-    pub max_answer: usize,
     /// How long a socket may take to show its token.
     pub authentication_deadline: Duration,
     /// How many tokens are checked in a second.

@@ -41,6 +41,10 @@ pub(crate) enum ToExtension {
     Command(Box<Command>),
     /// How many clients of the user there are.
     ClientCount(usize),
+    /// So many more bytes of a long answer can be taken.
+    AnswerCredit { number: u64, bytes: usize },
+    /// Nobody wants the rest of a long answer.
+    SkipAnswer { number: u64 },
 }
 
 /// From an extension's side.
@@ -62,6 +66,18 @@ pub(crate) enum ToClients {
         number: u64,
         outcome: Result<AnswerBody, RelayFault>,
     },
+    /// A command is answered by a long result. Its pieces follow, as many as the client's side gives credit for.
+    AnswerBegins {
+        extension: ExtensionId,
+        connection: RelayConnectionId,
+        number: u64,
+    },
+    /// A piece of the result.
+    AnswerPiece { number: u64, bytes: Bytes },
+    /// The result is complete.
+    AnswerEnds { number: u64 },
+    /// It never will be.
+    AnswerCut { number: u64, cause: AnswerCutCause },
     /// All open commands of a superseded socket have failed.
     Superseded { connection: RelayConnectionId },
     /// All open commands of a connection that is over have failed.
@@ -79,6 +95,15 @@ pub(crate) struct AnswerBody {
     /// `result` or `error`.
     pub(crate) member: &'static str,
     pub(crate) value: Bytes,
+}
+
+/// Why a long answer ends too early.
+#[derive(Debug)]
+pub(crate) enum AnswerCutCause {
+    /// Its client takes too little of it, and others wait for the extension.
+    NotRead,
+    /// Something else.
+    Failed(RelayFault),
 }
 
 /// Both sides in one process.

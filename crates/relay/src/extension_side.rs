@@ -4,6 +4,9 @@ mod answers;
 mod attached;
 mod direct;
 mod extension;
+mod forwarded_answer;
+mod long_messages;
+mod result_scanner;
 mod shared_debugger;
 mod turns;
 
@@ -15,6 +18,7 @@ use mcp_proxy_wire::{Kind, Message};
 use serde_json::json;
 
 use self::extension::Extension;
+pub use self::long_messages::{MessagePiece, PiecePlace};
 use crate::client_side::{status, until_wall};
 use crate::context::RelayContext;
 use crate::exchange::{ToClients, ToExtension};
@@ -97,6 +101,8 @@ impl ExtensionSide {
         let name = new.name.clone().unwrap_or_else(|| "Browser".to_owned());
         let known = self.extensions.entry(id.clone()).or_default();
         let older = known.socket.map(|older| {
+            let lost = RelayFault::Superseded("extension", Delivered::Yes);
+            known.lose_long(lost, context);
             known.fail_sent(
                 |delivered| RelayFault::Superseded("extension", delivered),
                 context,
@@ -178,6 +184,38 @@ impl ExtensionSide {
         }
     }
 
+    /// A piece of a long message. Returns the message if the relay has to read it as a whole, with its last piece.
+    pub(crate) fn piece(
+        &mut self,
+        socket: SocketId,
+        piece: MessagePiece,
+        context: &mut RelayContext<'_>,
+    ) -> Option<Message> {
+        let (id, known) = self.at(socket)?;
+        match known.outbox.is_closing() {
+            true => None,
+            false => known.piece(&id, piece, context),
+        }
+    }
+
+    /// Whether a further piece of a long message can be taken.
+    pub(crate) fn has_room(&self, socket: SocketId) -> bool {
+        let id = self.of_socket(socket);
+        let known = id.and_then(|id| self.extensions.get(id));
+        known.is_none_or(Extension::has_room)
+    }
+
+    /// An extension's socket does not take what is written to it.
+    pub(crate) fn stalled(&mut self, socket: SocketId, context: &mut RelayContext<'_>) {
+        if let Some((_, known)) = self.at(socket)
+            && !known.outbox.is_closing()
+        {
+            let close = RelayClose::TryLater("the extension does not read");
+            known.outbox.cut(close);
+            context.counters.slow_readers += 1;
+        }
+    }
+
     /// A socket is gone: everything that waits for it fails at once.
     pub(crate) fn leave(
         &mut self,
@@ -188,6 +226,7 @@ impl ExtensionSide {
         let Some((id, known)) = self.at(socket) else {
             return;
         };
+        known.lose_long(RelayFault::ExtensionGone(Delivered::Yes), context);
         known.fail_sent(RelayFault::ExtensionGone, context);
         known.fail_queued(|| RelayFault::ExtensionGone(Delivered::No), context);
         known.socket = None;
@@ -238,6 +277,10 @@ impl ExtensionSide {
                     .to_clients(ToClients::Superseded { connection });
             }
             ToExtension::Command(command) => known.enqueue(*command, context),
+            ToExtension::AnswerCredit { number, bytes } => {
+                known.add_credit(number, bytes, context);
+            }
+            ToExtension::SkipAnswer { number } => known.skip_answer(number, context),
             ToExtension::ClientCount(count) => {
                 if self.client_count != count {
                     self.client_count = count;
@@ -267,11 +310,16 @@ impl ExtensionSide {
         let mut next = now.elapsed + settings.status_interval;
         for known in self.extensions.values_mut() {
             known.expire(context);
+            known.expire_long(context);
             if known.has_ready() {
                 // A command may have waited for one that has failed.
                 context.sockets_with_output.extend(known.socket);
             }
-            if let Some(deadline) = known.next_deadline(now.elapsed) {
+            let deadlines = [
+                known.next_deadline(now.elapsed),
+                known.long_deadline(settings.stall),
+            ];
+            for deadline in deadlines.into_iter().flatten() {
                 next = next.min(deadline);
             }
             if known.socket.is_none() || known.outbox.is_closing() {
@@ -367,6 +415,8 @@ fn answer_for_unknown(
 ) {
     let news = match message {
         ToExtension::ClientCount(_) => return,
+        // The rest of an answer is lost with its extension, which was told when that happened.
+        ToExtension::AnswerCredit { .. } | ToExtension::SkipAnswer { .. } => return,
         ToExtension::Suspend { .. } => None,
         ToExtension::Attach { .. } => Some(ToClients::Offline {
             extension: extension.clone(),

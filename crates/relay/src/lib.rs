@@ -41,11 +41,11 @@ pub use counters::RelayCounters;
 pub use driver::{
     CheckedToken, KeyRefresh, RelayDriver, RelayOptions, RelaySocket, RelaySocketHandle, TokenCheck,
 };
-pub use extension_side::NewExtension;
+pub use extension_side::{MessagePiece, NewExtension, PiecePlace};
 pub use fault::{Delivered, RelayFault};
 pub use ids::{ExtensionId, IdSource, RelayConnectionId, SocketId};
 pub use opening::{Credentials, Opening, OpeningStep, SocketPath, SocketRole};
-pub use outbox::{RelayClose, SocketOutput};
+pub use outbox::{AnswerPart, AnswerPiece, RelayClose, SocketOutput};
 pub use policy::{PolicyList, RelayPolicy};
 pub use settings::{CommandIdMode, RelayAccess, RelayRates, RelaySettings};
 pub use time::RelayTime;

@@ -145,6 +145,17 @@ pub(crate) fn raw_answer(id: &Id, member: &str, value: &[u8]) -> Bytes {
     text.into()
 }
 
+/// What stands in front of the result of an answer that is written in pieces.
+pub(crate) fn answer_beginning(id: &Id) -> Bytes {
+    let id = id.token();
+    [br#"{"jsonrpc":"2.0","id":"#, id, br#","result":"#]
+        .concat()
+        .into()
+}
+
+/// What stands behind it.
+pub(crate) const ANSWER_END: &[u8] = b"}";
+
 /// A request with raw parameters.
 pub(crate) fn request(id: &Id, method: &str, params: Option<&[u8]>) -> Bytes {
     let mut text = Vec::with_capacity(64 + id.token().len() + params.map_or(0, <[u8]>::len));

@@ -225,14 +225,14 @@ pub(crate) fn authenticate(number: u64) -> Bytes {
 
 fn closed(close: RelayClose) -> SocketOutput {
     SocketOutput {
-        messages: Vec::new(),
         close: Some(close),
+        ..SocketOutput::default()
     }
 }
 
 fn answered(message: &Message, fault: &RelayFault) -> SocketOutput {
     SocketOutput {
         messages: vec![fault.answer(message.id().as_ref())],
-        close: None,
+        ..SocketOutput::default()
     }
 }

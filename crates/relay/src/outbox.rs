@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
+/// About so many bytes of a long message are taken at once, so that its source soon learns that they are wanted.
+const PIECES_BUDGET: usize = 64 * 1024;
+
 /// How a socket is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelayClose {
@@ -17,6 +20,8 @@ pub enum RelayClose {
     TryLater(&'static str),
     /// A message was too large.
     TooLarge,
+    /// An answer that the peer has the beginning of will never be complete.
+    CutAnswer,
 }
 
 impl RelayClose {
@@ -28,6 +33,7 @@ impl RelayClose {
             RelayClose::Restart => 1012,
             RelayClose::TryLater(_) => 1013,
             RelayClose::TooLarge => 1009,
+            RelayClose::CutAnswer => 1011,
         }
     }
 
@@ -38,6 +44,7 @@ impl RelayClose {
             RelayClose::Superseded => "a newer connection took over",
             RelayClose::Restart => "the relay restarts",
             RelayClose::TooLarge => "the message is too large",
+            RelayClose::CutAnswer => "the rest of an answer is lost",
         }
     }
 }
@@ -47,6 +54,8 @@ impl RelayClose {
 pub struct SocketOutput {
     /// Messages, in order.
     pub messages: Vec<Bytes>,
+    /// Then pieces of one message. Nothing else may be written before its last piece.
+    pub pieces: Vec<AnswerPiece>,
     /// Then the socket is closed.
     pub close: Option<RelayClose>,
 }
@@ -54,16 +63,50 @@ pub struct SocketOutput {
 impl SocketOutput {
     /// Whether nothing is to be done.
     pub fn is_empty(&self) -> bool {
-        self.messages.is_empty() && self.close.is_none()
+        self.messages.is_empty() && self.pieces.is_empty() && self.close.is_none()
     }
+}
+
+/// A piece of a long answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerPiece {
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Where in the answer it belongs.
+    pub part: AnswerPart,
+}
+
+/// Which part of an answer a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerPart {
+    /// The beginning.
+    First,
+    /// Neither the beginning nor the end.
+    Middle,
+    /// The end.
+    Last,
 }
 
 /// The messages for one socket.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     messages: VecDeque<Bytes>,
+    /// A message in pieces, which follows `messages`.
+    long: LongOutput,
+    /// What follows that.
+    later: VecDeque<Bytes>,
     bytes: usize,
     close: Option<RelayClose>,
+}
+
+/// A message that waits in pieces.
+#[derive(Debug, Default)]
+struct LongOutput {
+    pieces: VecDeque<AnswerPiece>,
+    /// Its first piece is here or gone, and its last one was not taken yet.
+    is_open: bool,
+    /// Its first piece was taken, so it cannot be unsaid.
+    is_begun: bool,
 }
 
 impl Outbox {
@@ -71,8 +114,32 @@ impl Outbox {
     pub(crate) fn push(&mut self, message: Bytes) {
         if self.close.is_none() {
             self.bytes += message.len();
-            self.messages.push_back(message);
+            match self.long.is_open {
+                true => self.later.push_back(message),
+                false => self.messages.push_back(message),
+            }
         }
+    }
+
+    /// Adds a piece of the one long message that may be there.
+    pub(crate) fn push_piece(&mut self, bytes: Bytes, part: AnswerPart) {
+        if self.close.is_none() {
+            self.bytes += bytes.len();
+            self.long.is_open = true;
+            self.long.pieces.push_back(AnswerPiece { bytes, part });
+        }
+    }
+
+    /// Takes a long message back, if nothing of it was taken to be written.
+    pub(crate) fn unsay_long(&mut self) -> bool {
+        if self.long.is_begun {
+            return false;
+        }
+        let unsaid: usize = self.long.pieces.iter().map(|piece| piece.bytes.len()).sum();
+        self.bytes -= unsaid;
+        self.long = LongOutput::default();
+        self.messages.append(&mut self.later);
+        true
     }
 
     /// Closes the socket after what is waiting. The first reason counts.
@@ -83,6 +150,8 @@ impl Outbox {
     /// Closes the socket without writing what is waiting: nobody reads it.
     pub(crate) fn cut(&mut self, close: RelayClose) {
         self.messages.clear();
+        self.long.pieces.clear();
+        self.later.clear();
         self.bytes = 0;
         self.close(close);
     }
@@ -96,10 +165,16 @@ impl Outbox {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.messages.is_empty() && self.close.is_none()
+        let is_nothing_long = self.long.pieces.is_empty() && self.later.is_empty();
+        self.messages.is_empty() && is_nothing_long && self.close.is_none()
     }
 
-    /// Moves messages of at most `budget` bytes, but at least one, to `output`; with the last one the close.
+    /// Whether a long message is here that was not taken to its end.
+    pub(crate) fn has_long(&self) -> bool {
+        self.long.is_open
+    }
+
+    /// Moves messages and pieces of at most `budget` bytes, but at least one, to `output`; with the last one the close.
     pub(crate) fn take(&mut self, budget: usize, output: &mut SocketOutput) {
         let mut taken = 0;
         while let Some(next) = self.messages.front() {
@@ -109,6 +184,25 @@ impl Outbox {
             taken += next.len();
             self.bytes -= next.len();
             output.messages.extend(self.messages.pop_front());
+        }
+        let budget = budget.min(taken + PIECES_BUDGET);
+        while let Some(next) = self.long.pieces.front() {
+            if taken > 0 && taken + next.bytes.len() > budget {
+                return;
+            }
+            taken += next.bytes.len();
+            self.bytes -= next.bytes.len();
+            self.long.is_begun = true;
+            let is_last = next.part == AnswerPart::Last;
+            output.pieces.extend(self.long.pieces.pop_front());
+            if is_last {
+                self.long = LongOutput::default();
+                // Written next time, so that they come behind it.
+                self.messages.append(&mut self.later);
+                if !self.messages.is_empty() {
+                    return;
+                }
+            }
         }
         output.close = self.close;
     }

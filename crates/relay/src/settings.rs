@@ -37,6 +37,10 @@ pub struct RelaySettings {
     pub shared_debugger: bool,
     /// The longest command.
     pub max_command: usize,
+    /// The longest answer.
+    pub max_answer: usize,
+    /// How long a client may take nothing of a long answer while others wait for its extension.
+    pub stall: Duration,
     /// Bytes of messages that wait for a client. Only one that does not read has more.
     pub max_outbox: usize,
     /// How often commands may come.
@@ -120,6 +124,8 @@ impl Default for RelaySettings {
             id_mode: CommandIdMode::default(),
             shared_debugger: false,
             max_command: 16 << 20,
+            max_answer: 128 << 20,
+            stall: Duration::from_secs(5),
             max_outbox: 256 << 20,
             rates: RelayRates::default(),
             policy: Arc::new(RelayPolicy::standard()),

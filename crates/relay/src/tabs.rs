@@ -273,6 +273,12 @@ pub(crate) fn params_with_id(message: &Message, params: Span, tab: &ListedTab) -
     .into()
 }
 
+/// The id of a tab that an extension describes, if it gives one.
+pub(crate) fn tab_of(description: &Message) -> Option<TabId> {
+    let id = description.member(description.root(), "id")?;
+    Some(TabId::at(description, id))
+}
+
 /// Where an answer says which tab is current, and the id of that tab.
 pub(crate) fn current_tab(answer: &Message) -> Option<(Span, TabId)> {
     let span = answer.span(Field::ResultField("currentTab"))?;

@@ -11,7 +11,7 @@ use crate::audit::RelayAuditEvent;
 use crate::client_side::{ClientSide, NewClient};
 use crate::context::{RelayContext, SharedRelayState};
 use crate::counters::RelayCounters;
-use crate::extension_side::{ExtensionSide, NewExtension};
+use crate::extension_side::{ExtensionSide, MessagePiece, NewExtension};
 use crate::fault::RelayFault;
 use crate::ids::{IdSource, SocketId};
 use crate::opening::{self, Credentials};
@@ -144,6 +144,40 @@ impl UserRelay {
         });
     }
 
+    /// A piece of a long message of an extension. Returns the message if the relay has to read it as a whole, with its last
+    /// piece: it is then to be treated like one that came whole. See [`UserRelay::has_room`].
+    pub fn piece(
+        &mut self,
+        socket: SocketId,
+        piece: MessagePiece,
+        now: RelayTime,
+    ) -> Option<Message> {
+        let whole = self.run(now, |_, extensions, context| {
+            extensions.piece(socket, piece, context)
+        });
+        let stalled = now.elapsed + self.shared.settings.stall;
+        self.next_tick = self.next_tick.min(stalled);
+        whole
+    }
+
+    /// Whether an extension's socket may be read on. If not, [`UserRelay::resumed`] will name it.
+    pub fn has_room(&self, socket: SocketId) -> bool {
+        self.extensions.has_room(socket)
+    }
+
+    /// The sockets of extensions that may be read on since the last call.
+    pub fn resumed(&mut self) -> Vec<SocketId> {
+        std::mem::take(&mut self.shared.resumed)
+    }
+
+    /// A socket does not take what is written to it, and is closed for that.
+    pub fn stalled(&mut self, socket: SocketId, now: RelayTime) {
+        self.run(now, |clients, extensions, context| {
+            clients.stalled(socket, context);
+            extensions.stalled(socket, context);
+        });
+    }
+
     /// A socket is gone.
     pub fn socket_closed(&mut self, socket: SocketId, now: RelayTime) {
         self.replaced.remove(&socket);
@@ -210,12 +244,8 @@ impl UserRelay {
             return output;
         }
         self.run(now, |clients, extensions, context| {
-            match clients.outbox(socket) {
-                Some(outbox) => {
-                    let mut output = SocketOutput::default();
-                    outbox.take(budget, &mut output);
-                    output
-                }
+            match clients.take(socket, budget, context) {
+                Some(output) => output,
                 None => extensions.take(socket, budget, context),
             }
         })

@@ -8,6 +8,7 @@ mod decoder;
 mod frames;
 mod handshake;
 mod link;
+mod peer_watch;
 mod reader;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,26 @@ pub struct SocketOptions {
     pub stall: Duration,
     /// How long the peer may take to answer a close frame.
     pub close_deadline: Duration,
+    /// How long the peer may say nothing. `None`: for ever.
+    pub silence: Option<SilenceLimits>,
+}
+
+/// How long a peer may say nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SilenceLimits {
+    /// Then it gets a ping.
+    pub ping_after: Duration,
+    /// If nothing comes for this long after the ping, the peer is given up.
+    pub answer_within: Duration,
+}
+
+/// A message that has begun and not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageUnderWay {
+    /// Its length as far as its frames have announced it. Further frames can only make it longer.
+    pub length: usize,
+    /// Whether it is text, which is checked to be UTF-8.
+    pub is_text: bool,
 }
 
 impl Default for SocketOptions {
@@ -54,6 +75,7 @@ impl Default for SocketOptions {
             max_message: 256 * 1024,
             stall: Duration::from_secs(5),
             close_deadline: Duration::from_secs(2),
+            silence: None,
         }
     }
 }
@@ -98,6 +120,9 @@ pub enum SocketEnd {
     /// The peer took nothing for [`SocketOptions::stall`].
     #[error("the peer took nothing for {0:?}")]
     Stalled(Duration),
+    /// The peer sent nothing for this long, not even the answer to a ping.
+    #[error("the peer sent nothing for {0:?} and did not answer a ping")]
+    Silent(Duration),
     /// The peer sent what it must not send, and was told so.
     #[error(transparent)]
     Violation(#[from] SocketViolation),

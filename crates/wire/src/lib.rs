@@ -50,7 +50,7 @@ pub use json_walk::{JsonToken, JsonWalk};
 pub use line::{LineSplitter, LineUnit};
 pub use message::{EMBED_DEPTH, Kind, MAX_DEPTH, Message, ResponseShape, SpliceError};
 pub use newline::{flatten, is_blank};
-pub use partial_head::{PartialHead, read_partial_head};
+pub use partial_head::{PartialHead, open_member_start, read_partial_head};
 pub use revision::{Era, era_of, request_era};
 pub use span::Span;
 pub use sse::{SseEvent, SseSplitter, SseUnit, encode_event};

@@ -22,8 +22,6 @@ use crate::cli::relay::{RELAY_PORT, RelayArgs};
 pub struct RelayTarget {
     /// Limits, times and policy.
     pub settings: RelaySettings,
-    /// The longest answer of an extension.
-    pub max_answer: usize,
     /// What tokens are checked with.
     pub keys: Arc<RelayKeys>,
     /// Makes tokens for browsers, if the relay has a secret.
@@ -97,7 +95,6 @@ impl Config {
                 Some(path) => with_policy_file(args.protocol.apply(settings(args)?), path)?,
                 None => args.protocol.apply(settings(args)?),
             },
-            max_answer: usize::try_from(args.max_answer).unwrap_or(usize::MAX),
             keys: Arc::new(keys(args)?),
             pairing: pairing(args)?.map(Arc::new),
             audit_log: args.audit_log.clone(),
@@ -158,6 +155,7 @@ fn settings(args: &RelayArgs) -> Result<RelaySettings> {
         resume_window: args.resume_window,
         max_connections: args.max_connections.get(),
         max_command: usize::try_from(args.max_command).unwrap_or(usize::MAX),
+        max_answer: usize::try_from(args.max_answer).unwrap_or(usize::MAX),
         rates: RelayRates {
             per_user: args.user_rate.get(),
             per_connection: args.connection_rate.get(),

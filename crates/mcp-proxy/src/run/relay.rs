@@ -80,7 +80,6 @@ pub async fn start(config: &Config, relay: &RelayTarget, run: &Arc<ProxyRun>) ->
         settings: relay.settings.clone(),
         check: tokens.check,
         refresh_keys: tokens.refresh_keys,
-        max_answer: relay.max_answer,
         authentication_deadline: AUTHENTICATION_DEADLINE,
         authentications_per_second: AUTHENTICATIONS_PER_SECOND,
         audit,

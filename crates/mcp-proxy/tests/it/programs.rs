@@ -375,13 +375,7 @@ impl StdioProgram {
 
     /// The most memory it has held so far, in kilobytes.
     pub fn peak_memory(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        line.unwrap()
-            .trim()
-            .trim_end_matches(" kB")
-            .parse()
-            .unwrap()
+        peak_memory(self.child.id())
     }
 
     /// Closes stdin and waits for the exit code.
@@ -389,4 +383,12 @@ impl StdioProgram {
         self.stdin = None;
         self.child.wait().unwrap().code()
     }
+}
+
+/// The most memory that a process has held so far, in kilobytes.
+pub fn peak_memory(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = line.unwrap().trim().trim_end_matches(" kB");
+    peak.parse().unwrap()
 }

@@ -4,6 +4,7 @@ mod audit;
 mod direct;
 mod hostile;
 mod key_sets;
+mod long_answers;
 mod pairing;
 mod peers;
 mod record;
@@ -68,6 +69,12 @@ impl TestRelay {
         ];
         let program = ListeningProgram::start_with(&args, &folders);
         TestRelay { program, folder }
+    }
+
+    /// What `/healthz` says.
+    fn health(&self) -> Value {
+        let answer = crate::programs::request(&self.program.address, "GET", "/healthz", &[], b"");
+        serde_json::from_str(&answer.text()).unwrap()
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -223,8 +230,7 @@ fn a_command_crosses_and_its_answer_comes_back() {
     assert_eq!(asked["id"], format!("{connection}:a"));
     extension.say(&json!({"id": asked["id"], "result": {"tab": {"id": 7}}}));
     assert_eq!(client.hear_answer(&json!("a"))["result"]["tab"]["id"], 7);
-    let answer = crate::programs::request(&relay.program.address, "GET", "/healthz", &[], b"");
-    let health: Value = serde_json::from_str(&answer.text()).unwrap();
+    let health = relay.health();
     assert_eq!(
         (&health["users"], &health["sockets"], &health["commands"]),
         (&json!(1), &json!(2), &json!(1))

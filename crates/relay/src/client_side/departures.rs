@@ -30,6 +30,7 @@ impl ClientSide {
         let Some(gone) = self.sockets.remove(&socket) else {
             return;
         };
+        self.abandon_answers(socket, context);
         if gone.can_resume {
             let until = context.now.elapsed + context.settings.resume_window;
             for (id, extension) in self.connections.suspend_all_of_socket(socket, until) {

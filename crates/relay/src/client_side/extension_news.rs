@@ -28,6 +28,14 @@ impl ClientSide {
                 number,
                 outcome,
             } => self.answered(&connection, number, &outcome, context),
+            ToClients::AnswerBegins {
+                extension,
+                connection,
+                number,
+            } => self.begin_answer(extension, &connection, number, context),
+            ToClients::AnswerPiece { number, bytes } => self.add_to_answer(number, bytes, context),
+            ToClients::AnswerEnds { number } => self.end_answer(number, context),
+            ToClients::AnswerCut { number, cause } => self.cut_answer(number, cause, context),
             ToClients::Superseded { connection } => self.superseded(&connection, context),
             ToClients::Detached { connection } => self.ended(&connection, context),
             ToClients::Notification {

@@ -6,7 +6,9 @@ use mcp_proxy_core::{
     BoxFuture, CarryEnd, FrameReader, FrameWriter, Link, LinkEnd, NewConnection, OutgoingFrame,
     Peer, carry,
 };
-use mcp_proxy_wire::{Body, Frame, Kind, Message, Transport};
+use mcp_proxy_wire::{
+    Body, Chunk, Frame, Kind, Message, Origin, StreamId, Transport, TransportEnvelope,
+};
 use memchr::memmem;
 use tokio::sync::{Mutex, Notify};
 
@@ -15,6 +17,7 @@ use super::shared_user::SharedUser;
 use super::{RelayDriver, RelaySocketHandle};
 use crate::ids::SocketId;
 use crate::opening;
+use crate::outbox::{AnswerPart, AnswerPiece};
 
 /// What the record calls the server of a client's conversation.
 const RELAY: &str = "relay";
@@ -46,7 +49,12 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
             early,
             token,
         }),
-        writer: link.writer,
+        writer: Box::new(ToClient {
+            inner: link.writer,
+            driver: Arc::clone(driver),
+            user: Arc::clone(&user),
+            id,
+        }),
         finish: link.finish,
     };
     let server = Link::new(
@@ -92,7 +100,10 @@ impl FrameReader for CredentialFilter {
         Box::pin(async move {
             loop {
                 if self.early.is_empty() {
-                    self.inner.lock().await.read(&mut self.early).await?;
+                    let read = self.inner.lock().await.read(&mut self.early).await;
+                    read.inspect_err(|end| {
+                        opening_socket::note_stall(&self.driver, &self.user, self.id, end)
+                    })?;
                 }
                 let frames = std::mem::take(&mut self.early);
                 into.extend(frames.into_iter().filter(|frame| !self.takes(frame)));
@@ -147,6 +158,40 @@ impl CredentialFilter {
             }
         }
         true
+    }
+}
+
+/// Tells the relay when its client does not read, before the conversation ends for that.
+struct ToClient {
+    inner: Box<dyn FrameWriter>,
+    driver: Arc<RelayDriver>,
+    user: Arc<SharedUser>,
+    id: SocketId,
+}
+
+impl FrameWriter for ToClient {
+    fn write<'a>(
+        &'a mut self,
+        frames: &'a mut Vec<OutgoingFrame>,
+    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        Box::pin(async move {
+            let written = self.inner.write(frames).await;
+            written.inspect_err(|end| {
+                opening_socket::note_stall(&self.driver, &self.user, self.id, end)
+            })
+        })
+    }
+
+    fn close(&mut self) -> BoxFuture<'_, ()> {
+        self.inner.close()
+    }
+
+    fn unread(&self) -> Option<u64> {
+        self.inner.unread()
+    }
+
+    fn is_peer_gone(&self) -> bool {
+        self.inner.is_peer_gone()
     }
 }
 
@@ -206,6 +251,7 @@ impl FrameReader for FromRelay {
                     self.is_closed = true;
                 }
                 into.extend(output.messages.into_iter().map(server_frame));
+                into.extend(output.pieces.into_iter().map(piece_frame));
                 if !into.is_empty() {
                     return Ok(());
                 }
@@ -215,4 +261,23 @@ impl FrameReader for FromRelay {
             }
         })
     }
+}
+
+/// A piece of an answer.
+fn piece_frame(piece: AnswerPiece) -> Frame {
+    let chunk = Chunk {
+        wire: piece.bytes.clone(),
+        message: piece.bytes,
+    };
+    let body = match piece.part {
+        AnswerPart::First => Body::Open(chunk),
+        AnswerPart::Middle => Body::More(chunk),
+        AnswerPart::Last => Body::Close(chunk),
+    };
+    Frame::new(
+        StreamId::Only,
+        Origin::Server,
+        TransportEnvelope::Bare,
+        body,
+    )
 }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use mcp_proxy_core::{FrameReader, FrameWriter};
-use mcp_proxy_wire::{Body, Frame};
+use mcp_proxy_core::{FrameReader, FrameWriter, LinkEnd};
+use mcp_proxy_wire::{Body, Frame, Message};
 use tokio::sync::Notify;
 
 use super::opening_socket::{self, Joined};
 use super::shared_user::SharedUser;
 use super::{RelayDriver, RelaySocketHandle};
+use crate::extension_side::{MessagePiece, PiecePlace};
 use crate::ids::SocketId;
 
 /// Serves an extension until its socket ends or the relay closes it.
@@ -22,14 +23,15 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
         ..
     } = joined;
     let (mut reader, mut writer) = (link.reader, link.writer);
-    let is_closed_here = {
-        let reading = read(driver, &user, id, &mut *reader, early);
+    let (end, is_closed_here) = {
+        let reading = read(driver, &user, id, &mut *reader, &*handle, early);
         let writing = write(driver, &user, id, &mut *writer, &*handle, &woken);
         tokio::select! {
-            () = reading => false,
-            () = writing => true,
+            end = reading => (end, false),
+            end = writing => (end, true),
         }
     };
+    opening_socket::note_stall(driver, &user, id, &end);
     writer.close().await;
     if is_closed_here {
         opening_socket::drain(&mut *reader).await;
@@ -41,25 +43,49 @@ async fn read(
     user: &SharedUser,
     id: SocketId,
     reader: &mut dyn FrameReader,
+    handle: &dyn RelaySocketHandle,
     mut frames: Vec<Frame>,
-) {
+) -> LinkEnd {
     loop {
         for frame in frames.drain(..) {
-            let Body::Whole(message) = frame.body else {
-                continue;
+            let (chunk, place) = match frame.body {
+                Body::Empty => continue,
+                Body::Whole(message) => {
+                    take_message(driver, user, id, message);
+                    continue;
+                }
+                Body::Open(chunk) => {
+                    let announced = handle.announced_length();
+                    (chunk, PiecePlace::First { announced })
+                }
+                Body::More(chunk) => (chunk, PiecePlace::Middle),
+                Body::Close(chunk) => (chunk, PiecePlace::Last),
             };
-            let shown = user.change(driver.now(), |relay, now| {
-                let shown = relay.renewal(id, &message);
-                relay.message(id, message, now);
-                shown
-            });
-            if let Some(Ok(credentials)) = shown {
-                opening_socket::renew(driver, user, id, &credentials);
+            let piece = MessagePiece {
+                bytes: chunk.message,
+                place,
+            };
+            let whole = user.change(driver.now(), |relay, now| relay.piece(id, piece, now));
+            if let Some(message) = whole {
+                take_message(driver, user, id, message);
             }
+            // What is not read is not sent: so the extension waits for a client that reads slowly.
+            user.until_room(id).await;
         }
-        if reader.read(&mut frames).await.is_err() {
-            return;
+        if let Err(end) = reader.read(&mut frames).await {
+            return end;
         }
+    }
+}
+
+fn take_message(driver: &RelayDriver, user: &SharedUser, id: SocketId, message: Message) {
+    let shown = user.change(driver.now(), |relay, now| {
+        let shown = relay.renewal(id, &message);
+        relay.message(id, message, now);
+        shown
+    });
+    if let Some(Ok(credentials)) = shown {
+        opening_socket::renew(driver, user, id, &credentials);
     }
 }
 
@@ -71,7 +97,7 @@ async fn write(
     writer: &mut dyn FrameWriter,
     handle: &dyn RelaySocketHandle,
     woken: &Notify,
-) {
+) -> LinkEnd {
     loop {
         let output = user.take(id, driver.now());
         if output.is_empty() {
@@ -81,9 +107,11 @@ async fn write(
         if let Some(close) = output.close {
             handle.set_close(close.code(), close.reason());
         }
-        let written = opening_socket::write(writer, output.messages).await;
-        if written.is_err() || output.close.is_some() {
-            return;
+        if let Err(end) = opening_socket::write(writer, output.messages).await {
+            return end;
+        }
+        if output.close.is_some() {
+            return LinkEnd::Closed;
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_proxy_core::{Caller, FrameReader, FrameWriter, Link, LinkEnd, OutgoingFrame};
-use mcp_proxy_wire::{Body, Frame, Message, Origin, StreamId};
+use mcp_proxy_wire::{Body, ErrorCode, Frame, Message, Origin, StreamId};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -95,11 +95,18 @@ pub(super) async fn open(
         address: address(&socket),
     });
     let settings = &driver.options.settings;
-    socket.handle.set_max_message(match credentials.role {
+    match credentials.role {
         // A command that is a little too large is refused in words.
-        SocketRole::Client => settings.max_command.saturating_add(REFUSED_BYTES),
-        SocketRole::Extension => driver.options.max_answer,
-    });
+        SocketRole::Client => {
+            let refused = settings.max_command.saturating_add(REFUSED_BYTES);
+            socket.handle.set_max_message(refused);
+        }
+        // An answer that is too large must not cost the extension its socket.
+        SocketRole::Extension => {
+            socket.handle.pass_pieces();
+            socket.handle.set_max_message(usize::MAX);
+        }
+    }
     let (user, woken) = join(driver, id, &credentials, &checked);
     let name = credentials.name.or(credentials.client_id);
     Some(Joined {
@@ -310,4 +317,13 @@ pub(super) async fn write(
 /// A message from the relay's side.
 pub(super) fn server_frame(message: Bytes) -> Frame {
     Frame::message(StreamId::Only, Origin::Server, Message::parse(message))
+}
+
+/// Tells the relay if a socket has ended because its peer did not read.
+pub(super) fn note_stall(driver: &RelayDriver, user: &SharedUser, id: SocketId, end: &LinkEnd) {
+    if let LinkEnd::Failed(failure) = end
+        && failure.code == ErrorCode::PEER_STALLED
+    {
+        user.change(driver.now(), |relay, now| relay.stalled(id, now));
+    }
 }

@@ -34,6 +34,8 @@ struct UserState {
 
 struct OpenSocket {
     writer: Arc<Notify>,
+    /// Waits while an extension's long message cannot be taken.
+    reader: Arc<Notify>,
     token: CheckedToken,
 }
 
@@ -78,6 +80,11 @@ impl SharedUser {
                 open.writer.notify_one();
             }
         }
+        for socket in state.relay.resumed() {
+            if let Some(open) = state.sockets.get(&socket) {
+                open.reader.notify_one();
+            }
+        }
         let next = u64::try_from(state.relay.next_tick().as_millis()).unwrap_or(u64::MAX);
         self.next_tick.store(next, Ordering::Relaxed);
     }
@@ -87,6 +94,7 @@ impl SharedUser {
         let writer = Arc::new(Notify::new());
         let open = OpenSocket {
             writer: Arc::clone(&writer),
+            reader: Arc::default(),
             token,
         };
         lock(&self.state).sockets.insert(socket, open);
@@ -101,6 +109,20 @@ impl SharedUser {
 
     pub(super) fn forget(&self, socket: SocketId) {
         lock(&self.state).sockets.remove(&socket);
+    }
+
+    /// Waits until the relay can take more of an extension's long message.
+    pub(super) async fn until_room(&self, socket: SocketId) {
+        loop {
+            let resumed = {
+                let state = lock(&self.state);
+                match state.sockets.get(&socket) {
+                    Some(open) if !state.relay.has_room(socket) => Arc::clone(&open.reader),
+                    _ => return,
+                }
+            };
+            resumed.notified().await;
+        }
     }
 
     /// What to write to a socket now.

@@ -32,12 +32,11 @@ impl Extension {
             }
             AnsweredRequest::Command => {}
         }
-        let Some(sent) = self.sent.remove(&key) else {
+        let Some(sent) = self.finish_sent(&key) else {
             context.counters.late_answers += 1;
             self.note_late_answer(&key);
             return;
         };
-        self.proven = self.proven.max(sent.place);
         let outcome = match (message.result(), message.error()) {
             _ if message.kind() == Kind::Malformed => Err(RelayFault::EmptyAnswer),
             (_, Some(error)) => Ok(AnswerBody {
@@ -47,11 +46,6 @@ impl Extension {
             (Some(result), None) => self.result(&sent, message, result),
             (None, None) => Err(RelayFault::EmptyAnswer),
         };
-        if let Some(known) = self.connections.get_mut(&sent.connection)
-            && sent.tab_use.acquires()
-        {
-            known.acquiring = known.acquiring.saturating_sub(1);
-        }
         answer(sent.connection, sent.number, outcome, context);
     }
 

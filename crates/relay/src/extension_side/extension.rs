@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::attached::{AttachedConnection, UsedIds};
 use super::direct::DirectIds;
+use super::long_messages::LongMessage;
 use super::shared_debugger::{SharedDebugger, TabSwitch};
 use super::turns::Turns;
 use super::{NewExtension, answer};
@@ -48,6 +49,8 @@ pub(super) struct Extension {
     pub(super) debugger: Option<SharedDebugger>,
     /// Commands that were sent and not answered, by the id that the extension knows.
     pub(super) sent: FxHashMap<IdKey, SentCommand>,
+    /// What it is saying, if that is long.
+    pub(super) long: LongMessage,
     /// The relay's own questions.
     pub(super) questions: FxHashMap<u64, (RelayQuestion, Duration)>,
     last_question: u64,

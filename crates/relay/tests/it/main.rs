@@ -6,6 +6,7 @@ mod audit;
 mod delivery;
 mod direct;
 mod limits;
+mod long_answers;
 mod openings;
 mod policies;
 mod random;

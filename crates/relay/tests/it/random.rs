@@ -2,11 +2,12 @@
 //! command reaches another connection's tab, and nothing stays open. Also with preserved ids, with several connections of a
 //! client, and with extensions that attach to one tab for all clients.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use mcp_proxy_relay::{
-    CommandIdMode, IdSource, NewClient, NewExtension, RelaySettings, RelayTime, SocketId, UserRelay,
+    AnswerPart, CommandIdMode, IdSource, MessagePiece, NewClient, NewExtension, PiecePlace,
+    RelaySettings, RelayTime, SocketId, SocketOutput, UserRelay,
 };
 use mcp_proxy_wire::{Id, Message};
 use proptest::prelude::*;
@@ -49,6 +50,8 @@ enum Answer {
     Result,
     Error,
     Empty,
+    /// A result in pieces of this length. The next events about its extension continue it.
+    Long(usize),
 }
 
 /// What the peers know.
@@ -74,6 +77,8 @@ struct ClientEnd {
     open: HashMap<u64, Vec<String>>,
     /// Its connections, as it was told.
     connections: Vec<String>,
+    /// A long message so far.
+    begun: Option<Vec<u8>>,
     is_closed: bool,
 }
 
@@ -82,6 +87,8 @@ struct ExtensionEnd {
     asked: Vec<Value>,
     /// The tab that it is attached to, if that is one for all clients.
     attached: Option<u64>,
+    /// The rest of a long message.
+    saying: VecDeque<MessagePiece>,
     is_closed: bool,
 }
 
@@ -102,6 +109,7 @@ fn event() -> impl Strategy<Value = Event> {
         6 => Just(Answer::Result),
         1 => Just(Answer::Error),
         1 => Just(Answer::Empty),
+        3 => (1usize..60).prop_map(Answer::Long),
     ];
     prop_oneof![
         2 => (0..CLIENTS).prop_map(Event::ClientJoins),
@@ -165,6 +173,7 @@ impl World {
                     next_id: 1,
                     open: HashMap::from([(0, vec![String::new()])]),
                     connections: Vec::new(),
+                    begun: None,
                     is_closed: false,
                 };
                 self.clients.insert(client, end);
@@ -188,6 +197,7 @@ impl World {
                     socket,
                     asked: Vec::new(),
                     attached: None,
+                    saying: VecDeque::new(),
                     is_closed: false,
                 };
                 if let Some(old) = self.extensions.insert(extension, end) {
@@ -283,6 +293,9 @@ impl World {
         let Some(end) = self.extensions.get_mut(&extension) else {
             return;
         };
+        if !end.saying.is_empty() {
+            return end.continue_saying(relay, now);
+        }
         if end.asked.is_empty() || end.is_closed {
             return;
         }
@@ -322,24 +335,30 @@ impl World {
             }
             _ => json!({"id": id, "result": {"marker": marker, "currentTab": {"id": 0}}}),
         };
+        if let Answer::Long(length) = answer {
+            end.saying = pieces(&value.to_string(), *length);
+            return end.continue_saying(relay, now);
+        }
         relay.message(end.socket, Message::parse(value.to_string()), now);
     }
 
     /// Takes what the relay has for everybody, and checks it.
     fn listen(&mut self, relay: &mut UserRelay) {
         let now = self.time();
+        let mut again = Vec::new();
         loop {
-            let sockets = relay.take_sockets_with_output();
+            let mut sockets = relay.take_sockets_with_output();
+            sockets.append(&mut again);
             if sockets.is_empty() {
                 return;
             }
             for socket in sockets {
                 let output = relay.take(socket, 1 << 20, now);
+                if !output.pieces.is_empty() {
+                    again.push(socket);
+                }
                 for end in self.clients.values_mut().filter(|end| end.socket == socket) {
-                    for message in &output.messages {
-                        end.hear(&serde_json::from_slice(message).unwrap());
-                    }
-                    end.is_closed |= output.close.is_some();
+                    end.hear_all(&output);
                 }
                 for end in self
                     .extensions
@@ -365,7 +384,55 @@ impl World {
     }
 }
 
+/// A text in pieces.
+fn pieces(text: &str, length: usize) -> VecDeque<MessagePiece> {
+    let length = length.min(text.len().div_ceil(2));
+    let last = text.len().div_ceil(length) - 1;
+    let pieces = text.as_bytes().chunks(length).enumerate();
+    let pieces = pieces.map(|(place, bytes)| MessagePiece {
+        bytes: bytes.to_vec().into(),
+        place: match place {
+            0 => PiecePlace::First { announced: 0 },
+            place if place == last => PiecePlace::Last,
+            _ => PiecePlace::Middle,
+        },
+    });
+    pieces.collect()
+}
+
+impl ExtensionEnd {
+    fn continue_saying(&mut self, relay: &mut UserRelay, now: RelayTime) {
+        if !relay.has_room(self.socket) {
+            return;
+        }
+        let whole = self.saying.pop_front();
+        let whole = whole.and_then(|piece| relay.piece(self.socket, piece, now));
+        if let Some(message) = whole {
+            relay.message(self.socket, message, now);
+        }
+    }
+}
+
 impl ClientEnd {
+    fn hear_all(&mut self, output: &SocketOutput) {
+        for message in &output.messages {
+            assert_eq!(self.begun, None, "a message inside of another");
+            self.hear(&serde_json::from_slice(message).unwrap());
+        }
+        for piece in &output.pieces {
+            if piece.part == AnswerPart::First {
+                assert_eq!(self.begun.replace(Vec::new()), None);
+            }
+            let begun = self.begun.as_mut().expect("a first piece");
+            begun.extend_from_slice(&piece.bytes);
+            if piece.part == AnswerPart::Last {
+                let message = self.begun.take().unwrap();
+                self.hear(&serde_json::from_slice(&message).unwrap());
+            }
+        }
+        self.is_closed |= output.close.is_some();
+    }
+
     fn hear(&mut self, message: &Value) {
         let ended = &message["params"]["connection_id"];
         self.connections.retain(|own| ended != own.as_str());

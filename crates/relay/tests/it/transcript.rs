@@ -6,6 +6,7 @@
 //! | `E+ extension chrome` | an extension joins as socket E; with `chrome preserve` it asks for the ids of clients |
 //! | `A+ /mcp` | socket A opens at this path, and has to show the token `token-ada` |
 //! | `A> {…}` | A says this |
+//! | `E>[ …`, `E>| …`, `E>] …` | E says the first, a further, the last piece of a long message |
 //! | `A< {…}` | A hears a message that has all of this in it |
 //! | `A<= {…}` | A hears exactly this |
 //! | `A<! 4409` | A is closed with this code |
@@ -13,15 +14,17 @@
 //! | `E\|` | from here on nothing can be written to E |
 //! | `@ 31` | 31 seconds later |
 //!
+//! A long message is heard when its last piece is.
+//!
 //! At the end nobody may have heard anything more. `connection_status` and `status` are skipped unless they are expected.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use mcp_proxy_relay::{
-    CommandIdMode, Credentials, IdSource, NewClient, NewExtension, Opening, OpeningStep,
-    RelayAccess, RelaySettings, RelayTime, SocketId, SocketOutput, SocketPath, SocketRole,
-    UserRelay,
+    AnswerPart, CommandIdMode, Credentials, IdSource, MessagePiece, NewClient, NewExtension,
+    Opening, OpeningStep, PiecePlace, RelayAccess, RelaySettings, RelayTime, SocketId,
+    SocketOutput, SocketPath, SocketRole, UserRelay,
 };
 use mcp_proxy_wire::{Id, Message};
 use serde_json::Value;
@@ -40,6 +43,12 @@ pub struct Conversation {
     /// Sockets to which nothing can be written.
     stuck: BTreeSet<SocketId>,
     heard: BTreeMap<SocketId, VecDeque<Heard>>,
+    /// Long messages that are heard in pieces.
+    begun: BTreeMap<SocketId, Vec<u8>>,
+    /// Sockets that read nothing.
+    pub deaf: Vec<SocketId>,
+    /// What was not read because of that.
+    missed: Vec<SocketId>,
     elapsed: Duration,
     line: String,
 }
@@ -69,6 +78,9 @@ impl Conversation {
             openings: BTreeMap::new(),
             stuck: BTreeSet::new(),
             heard: BTreeMap::new(),
+            begun: BTreeMap::new(),
+            deaf: Vec::new(),
+            missed: Vec::new(),
             elapsed: Duration::ZERO,
             line: String::new(),
         }
@@ -118,6 +130,10 @@ impl Conversation {
                 let now = self.now();
                 self.relay.socket_closed(socket, now);
             }
+            ">" if rest.starts_with(['[', '|', ']']) => {
+                let (sign, text) = rest.split_at(1);
+                self.say_piece(name, sign, text.strip_prefix(' ').unwrap_or(text));
+            }
             ">" => {
                 let message = Message::parse(rest.trim().to_owned());
                 self.speak(self.sockets[name], message);
@@ -128,6 +144,26 @@ impl Conversation {
             _ => self.expect(name, rest.trim()),
         }
         self.listen();
+    }
+
+    fn say_piece(&mut self, name: &str, sign: &str, text: &str) {
+        let place = match sign {
+            "[" => PiecePlace::First { announced: 0 },
+            "|" => PiecePlace::Middle,
+            _ => PiecePlace::Last,
+        };
+        self.piece(name, text, place);
+    }
+
+    /// Says a piece as a driver would.
+    pub fn piece(&mut self, name: &str, text: &str, place: PiecePlace) {
+        let (socket, now) = (self.sockets[name], self.now());
+        assert!(self.relay.has_room(socket), "{}: no room", self.line);
+        let bytes = text.to_owned().into();
+        let piece = MessagePiece { bytes, place };
+        if let Some(whole) = self.relay.piece(socket, piece, now) {
+            self.relay.message(socket, whole, now);
+        }
     }
 
     fn join(&mut self, name: &str, what: &str) {
@@ -144,7 +180,7 @@ impl Conversation {
             let opening = Opening::new(path, RelayAccess::Tokens);
             let output = SocketOutput {
                 messages: opening.first_message().into_iter().collect(),
-                close: None,
+                ..SocketOutput::default()
             };
             self.openings.insert(socket, opening);
             return self.note(socket, output);
@@ -231,16 +267,30 @@ impl Conversation {
     /// Takes what is to be written, as a driver would.
     pub fn listen(&mut self) {
         let now = self.now();
+        let deaf = &self.deaf;
+        let mut again: Vec<SocketId> = self
+            .missed
+            .extract_if(.., |socket| !deaf.contains(socket))
+            .collect();
         loop {
-            let sockets = self.relay.take_sockets_with_output();
+            let mut sockets = self.relay.take_sockets_with_output();
+            sockets.append(&mut again);
             if sockets.is_empty() {
                 return;
             }
             for socket in sockets {
-                if !self.stuck.contains(&socket) {
-                    let output = self.relay.take(socket, 1 << 20, now);
-                    self.note(socket, output);
+                if self.deaf.contains(&socket) {
+                    self.missed.push(socket);
+                    continue;
                 }
+                if self.stuck.contains(&socket) {
+                    continue;
+                }
+                let output = self.relay.take(socket, 1 << 20, now);
+                if !output.pieces.is_empty() {
+                    again.push(socket);
+                }
+                self.note(socket, output);
             }
         }
     }
@@ -248,8 +298,22 @@ impl Conversation {
     fn note(&mut self, socket: SocketId, output: SocketOutput) {
         let heard = self.heard.entry(socket).or_default();
         for message in output.messages {
+            let is_alone = !self.begun.contains_key(&socket);
+            assert!(is_alone, "a message inside of another");
             let value = serde_json::from_slice(&message).expect("the relay writes JSON");
             heard.push_back(Heard::Message(value));
+        }
+        for piece in output.pieces {
+            if piece.part == AnswerPart::First {
+                assert_eq!(self.begun.insert(socket, Vec::new()), None);
+            }
+            let begun = self.begun.get_mut(&socket);
+            begun.expect("a first piece").extend(&piece.bytes);
+            if piece.part == AnswerPart::Last {
+                let message = self.begun.remove(&socket).unwrap();
+                let value = serde_json::from_slice(&message).expect("the relay writes JSON");
+                heard.push_back(Heard::Message(value));
+            }
         }
         if let Some(close) = output.close
             && !matches!(heard.back(), Some(Heard::Closed(_)))

@@ -1,42 +1,58 @@
-//! A WebSocket as a link: each message is a frame.
+//! A WebSocket as a link: each message is a frame, or several if it is long and may come in pieces.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use mcp_proxy_core::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd, OutgoingFrame};
-use mcp_proxy_wire::{Body, ErrorCode, Frame, Message, Origin, Side, StreamId};
+use mcp_proxy_wire::{
+    Body, Chunk, ErrorCode, Frame, Message, Origin, Side, StreamId, TransportEnvelope,
+};
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{
-    OutgoingPiece, PiecePart, SocketEnd, SocketEvent, SocketReader, SocketWriter, WebSocket,
+    OutgoingPiece, PIECE_MAX, PiecePart, SocketEnd, SocketEvent, SocketReader, SocketWriteError,
+    SocketWriter, WebSocket,
 };
 
 /// The close code of a socket that has done its work.
 const NORMAL: u16 = 1000;
+/// A message up to this length is always one frame of the link.
+const WHOLE_MAX: usize = 256 * 1024;
 
 /// What a link cannot say about its socket.
 #[derive(Debug)]
 pub struct WebSocketHandle {
     /// Zero until somebody sets it.
     max_message: AtomicUsize,
+    passes_pieces: AtomicBool,
+    announced: AtomicUsize,
     close: Mutex<(u16, String)>,
 }
 
 /// The link of a client's socket, and its handle.
-pub fn websocket_link(socket: WebSocket) -> (Link, Arc<WebSocketHandle>) {
+pub fn websocket_link<S>(socket: WebSocket<S>) -> (Link, Arc<WebSocketHandle>)
+where
+    S: AsyncRead + AsyncWrite + Send + 'static,
+{
     let handle = Arc::new(WebSocketHandle {
         max_message: AtomicUsize::new(0),
+        passes_pieces: AtomicBool::new(false),
+        announced: AtomicUsize::new(0),
         close: Mutex::new((NORMAL, String::new())),
     });
     let (reader, writer) = socket.split();
     let reader = MessageReader {
         reader,
         handle: Arc::clone(&handle),
-        pieces: BytesMut::new(),
+        collected: BytesMut::new(),
+        is_inside: false,
     };
     let writer = MessageWriter {
         writer: Some(writer),
         handle: Arc::clone(&handle),
+        is_inside: false,
+        waiting: Vec::new(),
     };
     (Link::new(reader, writer), handle)
 }
@@ -51,16 +67,29 @@ impl WebSocketHandle {
     pub fn set_max_message(&self, bytes: usize) {
         self.max_message.store(bytes.max(1), Ordering::Relaxed);
     }
+
+    /// Texts over 256 KiB are passed on in pieces from the next one on, whatever their length. Until then, and for binary
+    /// messages, which may not be UTF-8, the reader collects the whole message.
+    pub fn pass_pieces(&self) {
+        self.passes_pieces.store(true, Ordering::Relaxed);
+    }
+
+    /// How long the message is whose first piece was read last, as far as its frames had announced it then.
+    pub fn announced_length(&self) -> usize {
+        self.announced.load(Ordering::Relaxed)
+    }
 }
 
-struct MessageReader {
-    reader: SocketReader,
+struct MessageReader<S> {
+    reader: SocketReader<S>,
     handle: Arc<WebSocketHandle>,
-    /// The message that is arriving in pieces.
-    pieces: BytesMut,
+    /// The message that is arriving in pieces, until it is whole or passed on in pieces.
+    collected: BytesMut,
+    /// The first piece of a message was passed on, and the last one was not.
+    is_inside: bool,
 }
 
-impl FrameReader for MessageReader {
+impl<S: AsyncRead + AsyncWrite + Send> FrameReader for MessageReader<S> {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(async move {
             let max_message = self.handle.max_message.swap(0, Ordering::Relaxed);
@@ -68,27 +97,58 @@ impl FrameReader for MessageReader {
                 self.reader.set_max_message(max_message);
             }
             loop {
-                let message = match self.reader.next().await {
-                    Ok(SocketEvent::Message(message)) => message,
-                    Ok(SocketEvent::Piece { bytes, is_last }) => {
-                        self.pieces.extend_from_slice(&bytes);
-                        if !is_last {
-                            continue;
-                        }
-                        std::mem::take(&mut self.pieces).freeze()
-                    }
-                    Ok(SocketEvent::Pong) => continue,
+                let body = match self.reader.next().await {
+                    Ok(SocketEvent::Message(message)) => Some(Body::Whole(Message::parse(message))),
+                    Ok(SocketEvent::Piece { bytes, is_last }) => self.piece(bytes, is_last),
+                    Ok(SocketEvent::Pong) => None,
                     Err(end) => return Err(link_end(&end)),
                 };
-                into.push(frame(message));
-                return Ok(());
+                if let Some(body) = body {
+                    let envelope = TransportEnvelope::Bare;
+                    into.push(Frame::new(StreamId::Only, Origin::Client, envelope, body));
+                    return Ok(());
+                }
             }
         })
     }
 }
 
-fn frame(message: Bytes) -> Frame {
-    Frame::message(StreamId::Only, Origin::Client, Message::parse(message))
+impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
+    /// What a piece comes to. `None` while it is collected.
+    fn piece(&mut self, bytes: Bytes, is_last: bool) -> Option<Body> {
+        if self.is_inside {
+            self.is_inside = !is_last;
+            return Some(match is_last {
+                true => Body::Close(chunk(bytes)),
+                false => Body::More(chunk(bytes)),
+            });
+        }
+        if self.collected.is_empty() {
+            self.collected.reserve(WHOLE_MAX + PIECE_MAX);
+        }
+        self.collected.extend_from_slice(&bytes);
+        if is_last {
+            let message = std::mem::take(&mut self.collected).freeze();
+            return Some(Body::Whole(Message::parse(message)));
+        }
+        let under_way = self.reader.under_way()?;
+        let is_passed_on = under_way.is_text && self.handle.passes_pieces.load(Ordering::Relaxed);
+        if !is_passed_on || self.collected.len() <= WHOLE_MAX {
+            return None;
+        }
+        let announced = &self.handle.announced;
+        announced.store(under_way.length, Ordering::Relaxed);
+        self.is_inside = true;
+        let first = std::mem::take(&mut self.collected).freeze();
+        Some(Body::Open(chunk(first)))
+    }
+}
+
+fn chunk(bytes: Bytes) -> Chunk {
+    Chunk {
+        wire: bytes.clone(),
+        message: bytes,
+    }
 }
 
 fn link_end(end: &SocketEnd) -> LinkEnd {
@@ -96,7 +156,7 @@ fn link_end(end: &SocketEnd) -> LinkEnd {
         SocketEnd::ClosedByPeer { .. } | SocketEnd::Closed | SocketEnd::CloseUnanswered => {
             LinkEnd::Closed
         }
-        SocketEnd::Broken(_) | SocketEnd::Violation(_) => {
+        SocketEnd::Broken(_) | SocketEnd::Silent(_) | SocketEnd::Violation(_) => {
             LinkEnd::failed(Side::Client, ErrorCode::BAD_REQUEST, end.to_string())
         }
         SocketEnd::Stalled(_) => {
@@ -105,35 +165,32 @@ fn link_end(end: &SocketEnd) -> LinkEnd {
     }
 }
 
-struct MessageWriter {
+struct MessageWriter<S> {
     /// None once it is closed.
-    writer: Option<SocketWriter>,
+    writer: Option<SocketWriter<S>>,
     handle: Arc<WebSocketHandle>,
+    /// Between the first and the last piece of a message.
+    is_inside: bool,
+    /// Whole messages that came then: they follow the last piece.
+    waiting: Vec<OutgoingPiece>,
 }
 
-impl FrameWriter for MessageWriter {
+impl<S: AsyncWrite + Send> FrameWriter for MessageWriter<S> {
     fn write<'a>(
         &'a mut self,
         frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(async move {
+            let mut pieces = Vec::with_capacity(frames.len());
+            let written = frames.drain(..).filter_map(OutgoingFrame::into_written);
+            for frame in written {
+                self.add(frame.body, &mut pieces);
+            }
             let Some(writer) = &mut self.writer else {
                 return Err(LinkEnd::Closed);
             };
-            let written = frames.drain(..).filter_map(OutgoingFrame::into_written);
-            let pieces: Vec<OutgoingPiece> = written
-                .filter_map(|frame| match frame.body {
-                    Body::Whole(message) => Some(OutgoingPiece {
-                        bytes: message.into_raw(),
-                        part: PiecePart::Whole,
-                    }),
-                    _ => None,
-                })
-                .collect();
             let sent = writer.send(&pieces).await;
-            sent.map_err(|error| {
-                LinkEnd::failed(Side::Client, ErrorCode::PEER_STALLED, error.to_string())
-            })
+            sent.map_err(|error| write_end(&error))
         })
     }
 
@@ -146,4 +203,50 @@ impl FrameWriter for MessageWriter {
             }
         })
     }
+}
+
+impl<S> MessageWriter<S> {
+    fn add(&mut self, body: Body, pieces: &mut Vec<OutgoingPiece>) {
+        let (bytes, part) = match body {
+            Body::Empty => return,
+            Body::Whole(message) if self.is_inside => {
+                return split(message.into_raw(), &mut self.waiting);
+            }
+            Body::Whole(message) => return split(message.into_raw(), pieces),
+            Body::Open(chunk) => (chunk.message, PiecePart::First),
+            Body::More(chunk) => (chunk.message, PiecePart::Middle),
+            Body::Close(chunk) => (chunk.message, PiecePart::Last),
+        };
+        pieces.push(OutgoingPiece { bytes, part });
+        self.is_inside = part != PiecePart::Last;
+        if !self.is_inside {
+            pieces.append(&mut self.waiting);
+        }
+    }
+}
+
+/// A long message is sent in several frames, so that a close frame never has to wait for the end of it.
+fn split(mut bytes: Bytes, pieces: &mut Vec<OutgoingPiece>) {
+    let mut part = PiecePart::First;
+    while bytes.len() > PIECE_MAX {
+        let bytes = bytes.split_to(PIECE_MAX);
+        pieces.push(OutgoingPiece { bytes, part });
+        part = PiecePart::Middle;
+    }
+    let part = match part {
+        PiecePart::First => PiecePart::Whole,
+        _ => PiecePart::Last,
+    };
+    pieces.push(OutgoingPiece { bytes, part });
+}
+
+fn write_end(error: &SocketWriteError) -> LinkEnd {
+    let code = match error {
+        SocketWriteError::Closed => return LinkEnd::Closed,
+        SocketWriteError::Stalled(_) => ErrorCode::PEER_STALLED,
+        SocketWriteError::Broken(_)
+        | SocketWriteError::Interrupted
+        | SocketWriteError::OutOfOrder => ErrorCode::BAD_REQUEST,
+    };
+    LinkEnd::failed(Side::Client, code, error.to_string())
 }

@@ -18,8 +18,9 @@ use tokio::time::{Instant, Sleep, sleep, timeout_at};
 
 use super::decoder::{Decoded, MessageDecoder};
 use super::frames::FrameKind;
+use super::peer_watch::{PeerWatch, WatchStep};
 use super::writer::{SocketWriteError, WriteSide, WriterNews};
-use super::{PIECE_MAX, SocketEnd, SocketEvent, SocketOptions, UpgradedStream};
+use super::{MessageUnderWay, PIECE_MAX, SocketEnd, SocketEvent, SocketOptions, UpgradedStream};
 
 /// Up to this much is read through the stack.
 const SMALL_READ: usize = 8 * 1024;
@@ -31,7 +32,10 @@ pub struct SocketReader<S = UpgradedStream> {
     decoder: MessageDecoder,
     /// What is not decoded yet.
     pub(super) buffer: BytesMut,
-    pong: PongState,
+    pong: ControlState,
+    ping: ControlState,
+    /// `None` if a peer may be silent for as long as it likes.
+    watch: Option<PeerWatch>,
     /// `None` once the writer has told what it had to, or is gone.
     news: Option<oneshot::Receiver<WriterNews>>,
     /// We have closed: until when the peer may answer.
@@ -40,9 +44,10 @@ pub struct SocketReader<S = UpgradedStream> {
     phase: Phase,
 }
 
-/// The answer to the last ping. Only the last one has to be answered (5.5.3), so a flood of them takes no memory.
+/// A ping of ours, or the answer to the peer's last one. Only the last one has to be answered (5.5.3), so a flood of them
+/// takes no memory.
 #[derive(Debug)]
-enum PongState {
+enum ControlState {
     Idle,
     /// Not begun to be written.
     Owed(Bytes),
@@ -74,7 +79,9 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
             side,
             decoder: MessageDecoder::new(options),
             buffer: BytesMut::new(),
-            pong: PongState::Idle,
+            pong: ControlState::Idle,
+            ping: ControlState::Idle,
+            watch: options.silence.map(PeerWatch::new),
             news: Some(news),
             closing: None,
             close_deadline: options.close_deadline,
@@ -85,6 +92,11 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
     /// The longest message from now on. It holds for a message under way too, from its next frame on.
     pub fn set_max_message(&mut self, bytes: usize) {
         self.decoder.set_max_message(bytes);
+    }
+
+    /// What is known about the message whose pieces are coming. `None` behind its last piece.
+    pub fn under_way(&self) -> Option<MessageUnderWay> {
+        self.decoder.under_way()
     }
 
     /// The next event; waits for it. May be dropped and called again without losing anything. Pings are answered while
@@ -101,7 +113,7 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
             }
             match self.decoder.decode(&mut self.buffer) {
                 Ok(Decoded::Event(event)) => return Ok(event),
-                Ok(Decoded::Ping(payload)) => self.pong = PongState::Owed(payload),
+                Ok(Decoded::Ping(payload)) => self.pong = ControlState::Owed(payload),
                 Ok(Decoded::Close { code, reason }) => {
                     self.begin_end(SocketEnd::ClosedByPeer { code, reason });
                 }
@@ -131,6 +143,8 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
             side,
             buffer,
             pong,
+            ping,
+            watch,
             news,
             closing,
             ..
@@ -162,15 +176,31 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
                 Ok(())
             }
             () = out_of_time => Err(SocketEnd::CloseUnanswered),
-            sent = send_pong(side, pong), if !matches!(pong, PongState::Idle) => {
+            sent = send_owed(side, FrameKind::Pong, pong), if !matches!(pong, ControlState::Idle) => {
                 // A socket that was closed meanwhile needs no pong.
+                sent.or_else(|error| error.end().map_or(Ok(()), Err))
+            }
+            sent = send_owed(side, FrameKind::Ping, ping), if !matches!(ping, ControlState::Idle) => {
                 sent.or_else(|error| error.end().map_or(Ok(()), Err))
             }
             read = read_some(io, buffer, room) => match read {
                 Ok(0) => Err(SocketEnd::Broken("the peer sends no more".to_owned())),
-                Ok(_) => Ok(()),
+                Ok(_) => {
+                    if let Some(watch) = watch {
+                        watch.heard();
+                    }
+                    Ok(())
+                }
                 Err(error) => Err(SocketEnd::Broken(error.to_string())),
-            }
+            },
+            // Last: what has come shows that the peer is there, however late it is read.
+            step = next_step(watch) => match step {
+                WatchStep::Ping => {
+                    *ping = ControlState::Owed(Bytes::new());
+                    Ok(())
+                }
+                WatchStep::GiveUp(silent) => Err(SocketEnd::Silent(silent)),
+            },
         }
     }
 
@@ -235,20 +265,29 @@ fn close_frame(end: &SocketEnd) -> Option<(Option<u16>, &'static str)> {
     }
 }
 
-/// Sends the pong that is due. May be dropped and called again.
-async fn send_pong<S: AsyncWrite>(
+/// What a watched peer's silence calls for, when it does.
+async fn next_step(watch: &mut Option<PeerWatch>) -> WatchStep {
+    match watch {
+        Some(watch) => watch.next_step().await,
+        None => pending().await,
+    }
+}
+
+/// Sends the ping or pong that is due. May be dropped and called again.
+async fn send_owed<S: AsyncWrite>(
     side: &Mutex<WriteSide<S>>,
-    pong: &mut PongState,
+    kind: FrameKind,
+    owed: &mut ControlState,
 ) -> Result<(), SocketWriteError> {
     let mut side = side.lock().await;
     // An earlier one first, so that never more than one is kept.
     let mut sent = side.flush_unsent().await;
     if sent.is_ok()
-        && let PongState::Owed(payload) = std::mem::replace(pong, PongState::Begun)
+        && let ControlState::Owed(payload) = std::mem::replace(owed, ControlState::Begun)
     {
-        sent = side.send_control(FrameKind::Pong, &payload).await;
+        sent = side.send_control(kind, &payload).await;
     }
-    *pong = PongState::Idle;
+    *owed = ControlState::Idle;
     sent
 }
 

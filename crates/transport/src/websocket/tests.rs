@@ -1,6 +1,8 @@
 //! Both halves of a socket over memory, with a peer that writes its bytes by hand.
 
 mod ending;
+mod linking;
+mod silence;
 mod streaming;
 mod writing;
 

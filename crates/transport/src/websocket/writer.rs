@@ -21,6 +21,10 @@ const COPY_MAX: usize = 16 * 1024;
 const BUFFER_MAX: usize = 64 * 1024;
 /// The longest head of a frame that is not masked.
 const HEAD_MAX: usize = 10;
+/// So much of a frame is kept for a peer that has stopped reading in the middle of it, so that a close frame can follow.
+const REST_MAX: usize = 256 * 1024;
+/// How a peer is closed that does not read: "try again later".
+const NOT_READ: (u16, &str) = (1013, "nothing was read");
 
 /// The writing half.
 pub struct SocketWriter<S = UpgradedStream> {
@@ -164,7 +168,8 @@ pub(super) struct WriteSide<S> {
     io: WriteHalf<S>,
     stall: Duration,
     state: WriteState,
-    /// Control frames that are not written, or not to their end. Without any, it has no memory.
+    /// Control frames that are not written, or not to their end. Without any, it has no memory. For a peer that does not
+    /// read, also the rest of the frame in front of the last one.
     unsent: Vec<u8>,
 }
 
@@ -208,7 +213,10 @@ impl<S: AsyncWrite> WriteSide<S> {
 
     async fn send(&mut self, pieces: &[OutgoingPiece]) -> Result<(), SocketWriteError> {
         self.check()?;
-        self.flush_unsent().await?;
+        if let Err(error) = self.flush_unsent().await {
+            self.leave_close_frame(&error);
+            return Err(error);
+        }
         self.state = WriteState::Sending;
         let sent = self.send_pieces(pieces).await;
         self.state = match &sent {
@@ -216,6 +224,15 @@ impl<S: AsyncWrite> WriteSide<S> {
             Err(error) => WriteState::Failed(error.clone()),
         };
         sent
+    }
+
+    /// Leaves a close frame for a peer that has stopped reading. It is written when the reading half winds up, if the peer reads
+    /// again by then.
+    fn leave_close_frame(&mut self, error: &SocketWriteError) {
+        if let SocketWriteError::Stalled(_) = error {
+            let payload = close_payload(Some(NOT_READ.0), NOT_READ.1);
+            push_control(&mut self.unsent, FrameKind::Close, &payload);
+        }
     }
 
     async fn send_pieces(&mut self, pieces: &[OutgoingPiece]) -> Result<(), SocketWriteError> {
@@ -257,9 +274,15 @@ impl<S: AsyncWrite> WriteSide<S> {
     ) -> Result<(), SocketWriteError> {
         self.check()?;
         // So that never more than one frame is kept, however often this is dropped and called again.
-        self.flush_unsent().await?;
-        push_control(&mut self.unsent, kind, payload);
-        self.flush_unsent().await
+        let mut sent = self.flush_unsent().await;
+        if sent.is_ok() {
+            push_control(&mut self.unsent, kind, payload);
+            sent = self.flush_unsent().await;
+        }
+        if let Err(error) = &sent {
+            self.leave_close_frame(error);
+        }
+        sent
     }
 
     /// Sends a close frame. Nothing can be sent behind it.
@@ -269,13 +292,7 @@ impl<S: AsyncWrite> WriteSide<S> {
         reason: &str,
     ) -> Result<(), SocketWriteError> {
         self.check()?;
-        let mut payload = Vec::new();
-        if let Some(code) = code {
-            payload.extend_from_slice(&code.to_be_bytes());
-            let ends = (0..=reason.len().min(CONTROL_MAX - 2)).rev();
-            let end = ends.into_iter().find(|end| reason.is_char_boundary(*end));
-            payload.extend_from_slice(&reason.as_bytes()[..end.unwrap_or(0)]);
-        }
+        let payload = close_payload(code, reason);
         push_control(&mut self.unsent, FrameKind::Close, &payload);
         self.state = WriteState::Closed;
         self.flush_unsent().await
@@ -319,7 +336,16 @@ impl<S: AsyncWrite> WriteSide<S> {
                 (one, []) | ([], one) => progress(self.stall, self.io.write(one)).await,
                 _ => progress(self.stall, self.io.write_vectored(&slices)).await,
             };
-            let written = written.and_then(some_bytes)?;
+            let written = match written.and_then(some_bytes) {
+                Ok(written) => written,
+                Err(error) => {
+                    if first.len() + second.len() <= REST_MAX {
+                        self.unsent = [first, second].concat();
+                        self.leave_close_frame(&error);
+                    }
+                    return Err(error);
+                }
+            };
             let of_first = written.min(first.len());
             first = &first[of_first..];
             second = &second[written - of_first..];
@@ -335,6 +361,18 @@ impl<S: AsyncWrite> WriteSide<S> {
         self.state = WriteState::Failed(error.clone());
         error
     }
+}
+
+/// A code and as much of its reason as fits into a close frame.
+fn close_payload(code: Option<u16>, reason: &str) -> Vec<u8> {
+    let Some(code) = code else {
+        return Vec::new();
+    };
+    let mut payload = code.to_be_bytes().to_vec();
+    let ends = (0..=reason.len().min(CONTROL_MAX - 2)).rev();
+    let end = ends.into_iter().find(|end| reason.is_char_boundary(*end));
+    payload.extend_from_slice(&reason.as_bytes()[..end.unwrap_or(0)]);
+    payload
 }
 
 /// One step of writing, which must not take longer than `stall`.

@@ -39,6 +39,7 @@ impl RelayHealth {
             "unroutable": counted.unroutable,
             "ignored": counted.ignored,
             "slow_readers": counted.slow_readers,
+            "cut_answers": counted.cut_answers,
         });
         json_bytes(200, body.to_string().into())
     }

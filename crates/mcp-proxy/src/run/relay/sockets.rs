@@ -2,6 +2,7 @@
 
 use std::future::ready;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::header::ORIGIN;
 use http::{HeaderMap, Request};
@@ -10,7 +11,13 @@ use mcp_proxy_core::BoxFuture;
 use mcp_proxy_relay::{RelayAccess, RelayDriver, RelaySocket, RelaySocketHandle, SocketPath};
 use mcp_proxy_transport::http::{Handler, HttpResponse, RequestSource, bare};
 use mcp_proxy_transport::websocket::{
-    SocketOptions, WebSocketHandle, accept_websocket, websocket_link,
+    SilenceLimits, SocketOptions, WebSocketHandle, accept_websocket, websocket_link,
+};
+
+/// A peer whose end is gone is found in less than a minute.
+const SILENCE: SilenceLimits = SilenceLimits {
+    ping_after: Duration::from_secs(30),
+    answer_within: Duration::from_secs(20),
 };
 
 /// The sockets of one path.
@@ -59,7 +66,11 @@ impl Handler for SocketHandler {
         let caller = source.caller(&parts);
         request = Request::from_parts(parts, body);
         let driver = Arc::clone(&self.driver);
-        let answer = accept_websocket(&mut request, SocketOptions::default(), move |socket| {
+        let options = SocketOptions {
+            silence: Some(SILENCE),
+            ..SocketOptions::default()
+        };
+        let answer = accept_websocket(&mut request, options, move |socket| {
             let (link, handle) = websocket_link(socket);
             let socket = RelaySocket {
                 link,
@@ -82,5 +93,13 @@ impl RelaySocketHandle for Handle {
 
     fn set_max_message(&self, bytes: usize) {
         self.0.set_max_message(bytes);
+    }
+
+    fn pass_pieces(&self) {
+        self.0.pass_pieces();
+    }
+
+    fn announced_length(&self) -> usize {
+        self.0.announced_length()
     }
 }

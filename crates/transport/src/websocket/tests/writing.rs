@@ -107,6 +107,40 @@ async fn a_peer_that_takes_nothing_is_given_up_and_the_reader_ends_too() {
     assert_eq!(writer.send(&[text("more")]).await, Err(stalled));
 }
 
+/// A peer takes nothing for longer than allowed, and then everything. `whole` is what it was sent.
+async fn given_up_and_read_again(pieces: &[OutgoingPiece]) -> Vec<u8> {
+    let options = SocketOptions::default();
+    let ((mut reader, mut writer), mut peer) = socket(1024, &options);
+    let reading = tokio::spawn(async move { reader.next().await });
+    let stalled = SocketWriteError::Stalled(options.stall);
+    assert_eq!(writer.send(pieces).await, Err(stalled));
+    let mut read = Vec::new();
+    peer.read_to_end(&mut read).await.unwrap();
+    let end = SocketEnd::Stalled(options.stall);
+    assert_eq!(reading.await.unwrap(), Err(end));
+    read
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_reads_again_finds_the_rest_of_the_frame_and_why_it_was_given_up() {
+    let pieces = [
+        part(vec![b'x'; 50_000], PiecePart::First),
+        part(vec![b'y'; 50_000], PiecePart::Last),
+    ];
+    let read = given_up_and_read_again(&pieces).await;
+    let close = close_frame(1013, "nothing was read");
+    assert_eq!(read[..4], [0x01, 126, 0xc3, 0x50]);
+    assert!(read[4..][..50_000].iter().all(|byte| *byte == b'x'));
+    assert_eq!(read[50_004..], close);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_frame_that_is_too_long_to_be_ended_is_cut() {
+    let long = part(vec![b'x'; 1 << 20], PiecePart::Whole);
+    let read = given_up_and_read_again(&[long]).await;
+    assert_eq!(read.len(), 1024);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_slow_peer_is_not_given_up() {
     let ((_reader, mut writer), mut peer) = socket(1024, &SocketOptions::default());

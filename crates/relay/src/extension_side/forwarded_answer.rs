@@ -1,0 +1,256 @@
+//! A long result on its way from an extension to a client.
+//!
+//! It is sent as the client's side gives credit for it. Meanwhile nothing more of the extension is read, so a client that takes
+//! too little holds up everybody else, and is cut.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_proxy_wire::{IdKey, Message};
+
+use super::extension::{Extension, SentCommand};
+use super::long_messages::LongMessage;
+use super::result_scanner::{ResultPart, ResultScanner};
+use crate::context::RelayContext;
+use crate::exchange::{AnswerCutCause, ToClients};
+use crate::fault::{Delivered, RelayFault};
+use crate::ids::{ExtensionId, RelayConnectionId};
+use crate::tabs;
+
+/// A client is cut that does not take so much in the time that a stall may last.
+const PART_MAX: usize = 64 * 1024;
+
+/// A long result on its way to a client.
+#[derive(Debug)]
+pub(super) struct ForwardedAnswer {
+    connection: RelayConnectionId,
+    number: u64,
+    scanner: ResultScanner,
+    /// Of the message so far.
+    length: usize,
+    /// Parts of the result that wait for credit. No further piece is read meanwhile.
+    waiting: VecDeque<Bytes>,
+    /// How many bytes the client's side takes, once it has said so. The last part may have exceeded it.
+    credit: Option<i64>,
+    /// Since when nothing could be sent to a client that takes this answer.
+    blocked_since: Option<Duration>,
+    /// When the extension must have sent more.
+    deadline: Duration,
+    /// All of it has come.
+    has_ended: bool,
+}
+
+impl Extension {
+    /// Begins to forward the answer to a command. Its result begins at `start`.
+    pub(super) fn begin_answer(
+        &mut self,
+        own: &ExtensionId,
+        key: &IdKey,
+        front: &Bytes,
+        start: usize,
+        context: &mut RelayContext<'_>,
+    ) {
+        let Some(SentCommand {
+            connection, number, ..
+        }) = self.finish_sent(key)
+        else {
+            return;
+        };
+        context.exchange.to_clients(ToClients::AnswerBegins {
+            extension: own.clone(),
+            connection: connection.clone(),
+            number,
+        });
+        let answer = ForwardedAnswer {
+            connection,
+            number,
+            scanner: ResultScanner::default(),
+            length: start,
+            waiting: VecDeque::new(),
+            credit: None,
+            blocked_since: None,
+            deadline: Duration::ZERO,
+            has_ended: false,
+        };
+        self.forward(Box::new(answer), &front.slice(start..), context);
+    }
+
+    pub(super) fn forward(
+        &mut self,
+        mut answer: Box<ForwardedAnswer>,
+        bytes: &Bytes,
+        context: &mut RelayContext<'_>,
+    ) {
+        answer.length += bytes.len();
+        answer.deadline = context.now.elapsed + context.settings.command_timeout;
+        let limit = context.settings.max_answer;
+        let mut parts = Vec::new();
+        answer.scanner.push(bytes, &mut parts);
+        for part in parts {
+            let mut bytes = match part {
+                ResultPart::Plain(bytes) => bytes,
+                ResultPart::Tab(shown) => self.own_tab(&answer.connection, shown),
+            };
+            while bytes.len() > PART_MAX {
+                answer.waiting.push_back(bytes.split_to(PART_MAX));
+            }
+            answer.waiting.push_back(bytes);
+        }
+        let (number, is_cut_off) = (
+            answer.number,
+            answer.has_ended && !answer.scanner.is_complete(),
+        );
+        let is_too_long = answer.length > limit;
+        self.long = LongMessage::Forwarded(answer);
+        if is_too_long || is_cut_off {
+            let fault = match is_too_long {
+                true => RelayFault::TooLarge(limit),
+                false => RelayFault::EmptyAnswer,
+            };
+            cut(number, AnswerCutCause::Failed(fault), context);
+            return self.skip_rest(context);
+        }
+        self.send_waiting(context);
+    }
+
+    /// Sends what there is credit for.
+    fn send_waiting(&mut self, context: &mut RelayContext<'_>) {
+        let LongMessage::Forwarded(answer) = &mut self.long else {
+            return;
+        };
+        let number = answer.number;
+        let Some(credit) = &mut answer.credit else {
+            return;
+        };
+        while *credit > 0
+            && let Some(bytes) = answer.waiting.pop_front()
+        {
+            *credit -= i64::try_from(bytes.len()).unwrap_or(i64::MAX);
+            let piece = ToClients::AnswerPiece { number, bytes };
+            context.exchange.to_clients(piece);
+        }
+        if !answer.waiting.is_empty() {
+            answer.blocked_since.get_or_insert(context.now.elapsed);
+        } else if answer.has_ended {
+            context
+                .exchange
+                .to_clients(ToClients::AnswerEnds { number });
+            self.long = LongMessage::Nothing;
+        }
+    }
+
+    /// Skips the rest of an answer.
+    fn skip_rest(&mut self, context: &mut RelayContext<'_>) {
+        self.long = match &self.long {
+            LongMessage::Forwarded(answer) if !answer.has_ended => LongMessage::Skipped,
+            _ => LongMessage::Nothing,
+        };
+        context.resumed.extend(self.socket);
+    }
+
+    /// Whether a further piece can be taken.
+    pub(super) fn has_room(&self) -> bool {
+        match &self.long {
+            LongMessage::Forwarded(answer) => answer.waiting.is_empty(),
+            _ => true,
+        }
+    }
+
+    /// The client's side takes more of a long answer.
+    pub(super) fn add_credit(&mut self, number: u64, bytes: usize, context: &mut RelayContext<'_>) {
+        if let LongMessage::Forwarded(answer) = &mut self.long
+            && answer.number == number
+        {
+            let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+            answer.credit = Some(answer.credit.unwrap_or(0).saturating_add(bytes));
+            answer.blocked_since = None;
+            // Until now the extension had to wait.
+            answer.deadline = context.now.elapsed + context.settings.command_timeout;
+            self.send_waiting(context);
+            context.resumed.extend(self.socket);
+        }
+    }
+
+    /// Nobody wants the rest of a long answer.
+    pub(super) fn skip_answer(&mut self, number: u64, context: &mut RelayContext<'_>) {
+        if let LongMessage::Forwarded(answer) = &self.long
+            && answer.number == number
+        {
+            self.skip_rest(context);
+        }
+    }
+
+    /// The extension is lost, and the rest of what it was saying with it.
+    pub(super) fn lose_long(&mut self, fault: RelayFault, context: &mut RelayContext<'_>) {
+        if let LongMessage::Forwarded(answer) = std::mem::take(&mut self.long) {
+            cut(answer.number, AnswerCutCause::Failed(fault), context);
+        }
+    }
+
+    /// Ends an answer that does not come any further, for whatever reason.
+    pub(super) fn expire_long(&mut self, context: &mut RelayContext<'_>) {
+        let LongMessage::Forwarded(answer) = &self.long else {
+            return;
+        };
+        if answer.next_deadline(context.settings.stall) > context.now.elapsed {
+            return;
+        }
+        let cause = match answer.blocked_since {
+            Some(_) => AnswerCutCause::NotRead,
+            None => {
+                context.counters.timeouts += 1;
+                AnswerCutCause::Failed(RelayFault::Timeout(Delivered::Yes))
+            }
+        };
+        cut(answer.number, cause, context);
+        self.skip_rest(context);
+    }
+
+    pub(super) fn long_deadline(&self, stall: Duration) -> Option<Duration> {
+        match &self.long {
+            LongMessage::Forwarded(answer) => Some(answer.next_deadline(stall)),
+            _ => None,
+        }
+    }
+
+    /// What a client is shown where an answer says which tab is current: its own tab, or nothing.
+    fn own_tab(&mut self, connection: &RelayConnectionId, shown: Option<Bytes>) -> Bytes {
+        let tab = match &shown {
+            Some(shown) => match tabs::tab_of(&Message::parse(shown.clone())) {
+                Some(tab) => Some(tab),
+                None => return shown.clone(),
+            },
+            None => None,
+        };
+        let known = self.connections.get_mut(connection);
+        let current = known.and_then(|known| known.current.as_mut());
+        match (current, tab, shown) {
+            (Some(current), Some(tab), Some(shown)) if current.id == tab => {
+                current.shown = shown.clone();
+                shown
+            }
+            (Some(current), ..) => current.shown.clone(),
+            (None, ..) => Bytes::from_static(b"null"),
+        }
+    }
+}
+
+impl ForwardedAnswer {
+    /// All of it has come.
+    pub(super) fn note_end(&mut self) {
+        self.has_ended = true;
+    }
+
+    fn next_deadline(&self, stall: Duration) -> Duration {
+        match self.blocked_since {
+            Some(since) => since + stall,
+            None => self.deadline,
+        }
+    }
+}
+
+fn cut(number: u64, cause: AnswerCutCause, context: &mut RelayContext<'_>) {
+    let cut = ToClients::AnswerCut { number, cause };
+    context.exchange.to_clients(cut);
+}

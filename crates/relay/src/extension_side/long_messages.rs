@@ -1,0 +1,184 @@
+//! Long messages of an extension, which come in pieces.
+//!
+//! A long result is forwarded as it comes: all that has to be seen of it is its id, in front, and the current tab. What the relay
+//! has to read as a whole is collected: results that say which tabs there are, errors, notifications, and messages whose id does
+//! not stand in front of a long result. What nobody waits for is skipped.
+
+use bytes::{Bytes, BytesMut};
+use mcp_proxy_wire::{IdKey, Kind, Message, open_member_start, read_partial_head};
+
+use super::answer;
+use super::extension::{Extension, SentCommand};
+use super::forwarded_answer::ForwardedAnswer;
+use crate::context::RelayContext;
+use crate::fault::RelayFault;
+use crate::ids::ExtensionId;
+use crate::messages::AnsweredRequest;
+use crate::tabs::TabUse;
+
+/// A piece of a message that is too long to come whole.
+#[derive(Clone, Debug)]
+pub struct MessagePiece {
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Where in the message it belongs.
+    pub place: PiecePlace,
+}
+
+/// Which piece of a message it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PiecePlace {
+    /// The first one. There is another.
+    First {
+        /// How long the message is at least, if that is known; else 0.
+        announced: usize,
+    },
+    /// Neither the first nor the last.
+    Middle,
+    /// The last one.
+    Last,
+}
+
+/// What is done with a message that has begun.
+#[derive(Debug, Default)]
+pub(super) enum LongMessage {
+    /// None has.
+    #[default]
+    Nothing,
+    /// It is needed whole. The command that it answers, if that is known.
+    Collected(BytesMut, Option<IdKey>),
+    /// It is forwarded.
+    Forwarded(Box<ForwardedAnswer>),
+    /// Nobody wants the rest.
+    Skipped,
+}
+
+impl Extension {
+    /// Takes a piece of a long message. Returns the whole message if it had to be collected, with its last piece.
+    pub(super) fn piece(
+        &mut self,
+        own: &ExtensionId,
+        piece: MessagePiece,
+        context: &mut RelayContext<'_>,
+    ) -> Option<Message> {
+        if let PiecePlace::First { announced } = piece.place {
+            self.begin_long(own, piece.bytes, announced, context);
+            return None;
+        }
+        let is_last = piece.place == PiecePlace::Last;
+        match std::mem::take(&mut self.long) {
+            LongMessage::Collected(bytes, key) => {
+                return self.collect((bytes, key), &piece.bytes, is_last, context);
+            }
+            LongMessage::Forwarded(mut answer) => {
+                if is_last {
+                    answer.note_end();
+                }
+                self.forward(answer, &piece.bytes, context);
+            }
+            LongMessage::Skipped if !is_last => self.long = LongMessage::Skipped,
+            LongMessage::Skipped | LongMessage::Nothing => {}
+        }
+        None
+    }
+
+    fn begin_long(
+        &mut self,
+        own: &ExtensionId,
+        front: Bytes,
+        announced: usize,
+        context: &mut RelayContext<'_>,
+    ) {
+        let is_too_long = announced > context.settings.max_answer;
+        let head = read_partial_head(&front, &[]);
+        let key = head.id.map(|id| id.key());
+        // The relay's own questions are answered like those of clients, but not by `sent`.
+        let key = key.filter(|key| matches!(AnsweredRequest::of(key), AnsweredRequest::Command));
+        let key = key.filter(|_| matches!(head.kind, Kind::Response | Kind::Error));
+        let sent = key.as_ref().map(|key| self.sent.get(key));
+        self.long = match (&key, sent) {
+            (Some(key), Some(None)) => {
+                context.counters.late_answers += 1;
+                self.note_late_answer(key);
+                LongMessage::Skipped
+            }
+            (Some(key), _) if is_too_long => {
+                self.refuse_answer(key, context);
+                LongMessage::Skipped
+            }
+            _ if is_too_long => {
+                context.counters.ignored += 1;
+                LongMessage::Skipped
+            }
+            (Some(key), Some(Some(sent)))
+                if head.kind == Kind::Response && is_forwarded(sent.tab_use) =>
+            {
+                match open_member_start(&front, "result") {
+                    Some(start) => {
+                        return self.begin_answer(own, &key.clone(), &front, start, context);
+                    }
+                    None => LongMessage::Collected(BytesMut::from(front), Some(key.clone())),
+                }
+            }
+            _ => LongMessage::Collected(BytesMut::from(front), key),
+        };
+    }
+
+    fn collect(
+        &mut self,
+        (mut collected, key): (BytesMut, Option<IdKey>),
+        bytes: &Bytes,
+        is_last: bool,
+        context: &mut RelayContext<'_>,
+    ) -> Option<Message> {
+        if collected.len() + bytes.len() > context.settings.max_answer {
+            match &key {
+                Some(key) => self.refuse_answer(key, context),
+                None => context.counters.ignored += 1,
+            }
+            if !is_last {
+                self.long = LongMessage::Skipped;
+            }
+            return None;
+        }
+        collected.extend_from_slice(bytes);
+        if is_last {
+            return Some(Message::parse(collected.freeze()));
+        }
+        // It makes progress.
+        if let Some(sent) = key.as_ref().and_then(|key| self.sent.get_mut(key)) {
+            let later = context.now.elapsed + context.settings.command_timeout;
+            sent.deadline = sent.deadline.max(later);
+        }
+        self.long = LongMessage::Collected(collected, key);
+        None
+    }
+
+    /// A command whose answer is too long.
+    fn refuse_answer(&mut self, key: &IdKey, context: &mut RelayContext<'_>) {
+        if let Some(sent) = self.finish_sent(key) {
+            let fault = RelayFault::TooLarge(context.settings.max_answer);
+            answer(sent.connection, sent.number, Err(fault), context);
+        }
+    }
+
+    /// A command is answered, one way or the other.
+    pub(super) fn finish_sent(&mut self, key: &IdKey) -> Option<SentCommand> {
+        let sent = self.sent.remove(key)?;
+        self.proven = self.proven.max(sent.place);
+        if let Some(known) = self.connections.get_mut(&sent.connection)
+            && sent.tab_use.acquires()
+        {
+            known.acquiring = known.acquiring.saturating_sub(1);
+        }
+        Some(sent)
+    }
+}
+
+/// Whether a result of such a command needs no reading.
+fn is_forwarded(tab_use: TabUse) -> bool {
+    match tab_use {
+        TabUse::Works | TabUse::Activates | TabUse::Browser => true,
+        TabUse::Opens | TabUse::Selects | TabUse::Closes | TabUse::Lists => false,
+    }
+}

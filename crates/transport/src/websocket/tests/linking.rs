@@ -1,0 +1,128 @@
+//! A socket as a link: which messages come whole, which in pieces, and how both are written.
+
+use mcp_proxy_core::{FrameReader, Link, LinkEnd, OutgoingFrame};
+use mcp_proxy_wire::{Body, Chunk, Frame, Message, Origin, StreamId, TransportEnvelope};
+
+use super::*;
+
+fn link() -> (Link, Arc<WebSocketHandle>, DuplexStream) {
+    let options = SocketOptions {
+        max_message: 1 << 20,
+        ..SocketOptions::default()
+    };
+    let (ours, peer) = duplex(4 << 20);
+    let (link, handle) = websocket_link(WebSocket::new(ours, &options));
+    (link, handle, peer)
+}
+
+async fn read(reader: &mut dyn FrameReader) -> Body {
+    let mut frames = Vec::new();
+    reader.read(&mut frames).await.unwrap();
+    let frame = frames.pop().unwrap();
+    assert!(frames.is_empty());
+    frame.body
+}
+
+/// A frame for the peer.
+fn outgoing(body: Body) -> OutgoingFrame {
+    Frame::new(
+        StreamId::Only,
+        Origin::Server,
+        TransportEnvelope::Bare,
+        body,
+    )
+    .into()
+}
+
+fn chunk(bytes: &'static [u8]) -> Chunk {
+    let bytes = Bytes::from_static(bytes);
+    Chunk {
+        wire: bytes.clone(),
+        message: bytes,
+    }
+}
+
+#[tokio::test]
+async fn messages_come_whole_until_pieces_are_asked_for() {
+    let (mut link, handle, mut peer) = link();
+    let long = vec![b'x'; 600_000];
+    peer.write_all(&frame(0x81, &long)).await.unwrap();
+    let Body::Whole(message) = read(link.reader.as_mut()).await else {
+        panic!("in pieces");
+    };
+    assert_eq!(message.raw(), &long);
+
+    handle.pass_pieces();
+    handle.set_max_message(usize::MAX);
+    let long = vec![b'y'; 3_000_000];
+    peer.write_all(&frame(0x81, &long)).await.unwrap();
+    let Body::Open(first) = read(link.reader.as_mut()).await else {
+        panic!("whole");
+    };
+    assert!(first.message.len() > 256 * 1024 && first.message.len() <= 384 * 1024);
+    assert_eq!(handle.announced_length(), long.len());
+    let mut length = first.message.len();
+    loop {
+        match read(link.reader.as_mut()).await {
+            Body::More(chunk) => {
+                assert!(chunk.message.len() <= PIECE_MAX);
+                length += chunk.message.len();
+            }
+            Body::Close(chunk) => {
+                length += chunk.message.len();
+                break;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(length, long.len());
+
+    // What is not so long, or may not be UTF-8, still comes whole.
+    for (opcode, length) in [(0x81, 256 * 1024), (0x82, 1_000_000)] {
+        let message = vec![b'z'; length];
+        peer.write_all(&frame(opcode, &message)).await.unwrap();
+        let Body::Whole(read) = read(link.reader.as_mut()).await else {
+            panic!("{length} bytes in pieces");
+        };
+        assert_eq!(read.raw(), &message);
+    }
+}
+
+#[tokio::test]
+async fn whole_messages_wait_for_the_end_of_one_in_pieces() {
+    let (mut link, _handle, mut peer) = link();
+    let whole = |text: &'static str| outgoing(Body::Whole(Message::parse(text)));
+    let writer = &mut link.writer;
+    let mut frames = vec![whole("1"), outgoing(Body::Open(chunk(b"[")))];
+    writer.write(&mut frames).await.unwrap();
+    let mut frames = vec![whole("3"), outgoing(Body::More(chunk(b"2")))];
+    writer.write(&mut frames).await.unwrap();
+    let mut frames = vec![outgoing(Body::Close(chunk(b"]"))), whole("4")];
+    writer.write(&mut frames).await.unwrap();
+    expect(
+        &mut peer,
+        b"\x81\x011\x01\x01[\x00\x012\x80\x01]\x81\x013\x81\x014",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_long_message_is_written_in_frames_of_limited_length() {
+    let (mut link, _handle, mut peer) = link();
+    let long = Message::parse(vec![b'x'; PIECE_MAX * 2 + 1]);
+    let mut frames = vec![outgoing(Body::Whole(long))];
+    link.writer.write(&mut frames).await.unwrap();
+    for (first, length) in [(0x01, PIECE_MAX), (0x00, PIECE_MAX), (0x80, 1)] {
+        let mut head = vec![first];
+        match length {
+            1 => head.push(1),
+            _ => head.extend([&[127][..], &(length as u64).to_be_bytes()].concat()),
+        }
+        expect(&mut peer, &head).await;
+        expect(&mut peer, &vec![b'x'; length]).await;
+    }
+    link.writer.close().await;
+    let more = outgoing(Body::Whole(Message::parse("1")));
+    let written = link.writer.write(&mut vec![more]).await;
+    assert!(matches!(written, Err(LinkEnd::Closed)));
+}
