@@ -1,5 +1,6 @@
 //! The extensions of a user: their sockets, the commands that wait for them, and whose tabs are whose.
 
+mod abandoned;
 mod answers;
 mod attached;
 mod extension;
