@@ -1,6 +1,6 @@
 //! Extensions that attach to one tab for all their clients.
 //!
-//! Some published extensions carry out a command in the tab that was attached last, whoever attached it. For these the relay
+//! Some published extensions carry out every command in the tab that was attached last, for any client. For these the relay
 //! sees to it that the attached tab is the caller's: it selects that tab itself before it sends the command, and sends nothing
 //! that depends on the attached tab until that is done. Commands in one tab still run side by side.
 

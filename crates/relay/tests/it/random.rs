@@ -291,7 +291,7 @@ impl World {
         };
         let id = &asked["id"];
         let marker = &asked["params"]["marker"];
-        // Whoever was told that a command failed does not own a tab by it.
+        // A client that was told that its command failed does not own a tab by it.
         let open = self.clients.values().flat_map(|end| end.open.values());
         let is_awaited = open.flatten().any(|open| marker == open.as_str());
         let sender = marker.as_str().and_then(|marker| self.senders.get(marker));
