@@ -1,9 +1,11 @@
 //! The extensions of a user: their sockets, the commands that wait for them, and whose tabs are whose.
 
+mod abandoned;
 mod answers;
 mod attached;
 mod direct;
 mod extension;
+mod forgotten;
 mod forwarded_answer;
 mod long_messages;
 mod result_scanner;
@@ -247,7 +249,7 @@ impl ExtensionSide {
         context: &mut RelayContext<'_>,
     ) {
         let Some(known) = self.extensions.get_mut(extension) else {
-            return answer_for_unknown(extension, message, context);
+            return forgotten::answer(extension, message, context);
         };
         match message {
             ToExtension::Attach { connection, client } => {
@@ -407,35 +409,6 @@ impl ExtensionSide {
     }
 }
 
-/// A message for an extension that is not known here any more: the side that sent it must not wait for an answer.
-fn answer_for_unknown(
-    extension: &ExtensionId,
-    message: ToExtension,
-    context: &mut RelayContext<'_>,
-) {
-    let news = match message {
-        ToExtension::ClientCount(_) => return,
-        // The rest of an answer is lost with its extension, which was told when that happened.
-        ToExtension::AnswerCredit { .. } | ToExtension::SkipAnswer { .. } => return,
-        ToExtension::Suspend { .. } => None,
-        ToExtension::Attach { .. } => Some(ToClients::Offline {
-            extension: extension.clone(),
-            reason: "Extension closed",
-        }),
-        ToExtension::Detach { connection, .. } => Some(ToClients::Detached { connection }),
-        ToExtension::Supersede { connection } => Some(ToClients::Superseded { connection }),
-        ToExtension::Command(command) => Some(ToClients::Answer {
-            connection: command.connection,
-            number: command.number,
-            outcome: Err(RelayFault::ExtensionGone(Delivered::No)),
-        }),
-    };
-    context.counters.unroutable += 1;
-    if let Some(news) = news {
-        context.exchange.to_clients(news);
-    }
-}
-
 /// Tells the side of a command's client what became of it.
 fn answer(
     connection: RelayConnectionId,
@@ -456,50 +429,4 @@ fn notify(connection: &RelayConnectionId, message: &Bytes, context: &mut RelayCo
         connection: connection.clone(),
         message: message.clone(),
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::context::SharedRelayState;
-    use crate::ids::IdSource;
-    use crate::settings::RelaySettings;
-    use crate::time::RelayTime;
-
-    #[test]
-    fn messages_for_an_extension_that_is_forgotten_are_answered_and_counted() {
-        let ids = IdSource::Counting(0);
-        let mut shared = SharedRelayState::new("ada", RelaySettings::default(), ids);
-        let mut context = shared.context(RelayTime::default());
-        let extension = ExtensionId::named("ext-gone");
-        let connection = context.ids.connection();
-        let client = context.ids.client(None);
-        let mut side = ExtensionSide::default();
-        for message in [
-            ToExtension::Attach {
-                connection: connection.clone(),
-                client,
-            },
-            ToExtension::Supersede {
-                connection: connection.clone(),
-            },
-            ToExtension::Detach {
-                connection,
-                reason: "",
-            },
-            ToExtension::ClientCount(1),
-        ] {
-            side.receive(&extension, message, &mut context);
-        }
-        let answers: Vec<_> = shared.exchange.for_clients.drain(..).collect();
-        assert!(matches!(
-            &answers[..],
-            [
-                ToClients::Offline { .. },
-                ToClients::Superseded { .. },
-                ToClients::Detached { .. }
-            ]
-        ));
-        assert_eq!(shared.counters.unroutable, 3);
-    }
 }

@@ -3,91 +3,19 @@
 //! Rules about URLs keep a client from being sent astray; they cannot stop a page's own script from navigating. Rules about CDP
 //! methods are the stronger ones.
 
+mod names;
 mod url;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use mcp_proxy_wire::{Message, Span};
 use serde_json::value::RawValue;
 
+use self::names::{DENIED_CDP, READ_ONLY_CDP, READ_ONLY_METHODS};
 use self::url::as_browsers_read;
 use crate::fault::RelayFault;
 
 /// The command that carries any method of the Chrome DevTools Protocol.
 pub(crate) const FORWARD_CDP: &str = "forwardCDPCommand";
-
-/// Denied unless somebody allows it: cookies are credentials, files are not the browser's, and targets are tabs, other
-/// connections' tabs among them.
-const DENIED_CDP: [&str; 24] = [
-    "Network.getCookies",
-    "Network.getAllCookies",
-    "Network.setCookie",
-    "Network.setCookies",
-    "Network.deleteCookies",
-    "Network.clearBrowserCookies",
-    "Storage.getCookies",
-    "Storage.setCookies",
-    "Storage.clearCookies",
-    "DOM.setFileInputFiles",
-    "Browser.close",
-    "Browser.crash",
-    "Browser.setDownloadBehavior",
-    "Page.setDownloadBehavior",
-    "Target.attachToBrowserTarget",
-    "Target.autoAttachRelated",
-    "Target.attachToTarget",
-    "Target.activateTarget",
-    "Target.closeTarget",
-    "Target.createTarget",
-    "Target.createBrowserContext",
-    "Target.exposeDevToolsProtocol",
-    "Target.sendMessageToTarget",
-    "Target.setAutoAttach",
-];
-
-/// What a policy that is `read_only` leaves of the relay's own methods.
-const READ_ONLY_METHODS: [&str; 10] = [
-    FORWARD_CDP,
-    "getTabs",
-    "selectTab",
-    "listExtensions",
-    "get_build_info",
-    "getConsoleMessages",
-    "getNetworkRequests",
-    "getResponseBody",
-    "getRequestPostData",
-    "screenshot",
-];
-
-/// And of the Chrome DevTools Protocol. Scripts are not among it: they can change a page.
-const READ_ONLY_CDP: [&str; 27] = [
-    "Accessibility.disable",
-    "Accessibility.enable",
-    "Accessibility.get*",
-    "Accessibility.query*",
-    "Browser.getVersion",
-    "CSS.disable",
-    "CSS.enable",
-    "CSS.get*",
-    "DOM.describeNode",
-    "DOM.disable",
-    "DOM.enable",
-    "DOM.get*",
-    "DOM.querySelector*",
-    "DOMSnapshot.captureSnapshot",
-    "Log.enable",
-    "Network.disable",
-    "Network.enable",
-    "Network.getRequestPostData",
-    "Network.getResponseBody",
-    "Page.captureScreenshot",
-    "Page.enable",
-    "Page.getFrameTree",
-    "Page.getLayoutMetrics",
-    "Page.getNavigationHistory",
-    "Page.printToPDF",
-    "Performance.*",
-    "Target.getTargetInfo",
-];
 
 /// How deep commands may be wrapped in each other for the policy to find them.
 const MAX_WRAPPERS: usize = 8;
@@ -126,7 +54,7 @@ impl RelayPolicy {
         RelayPolicy {
             cdp: NamePatterns {
                 allowed: GlobSet::empty(),
-                // The names above are plain.
+                // The names are plain.
                 denied: patterns(DENIED_CDP.into_iter()).unwrap_or_else(|_| GlobSet::empty()),
             },
             ..RelayPolicy::default()
@@ -156,7 +84,7 @@ impl RelayPolicy {
 
     /// The policy, for reading only: of what it allows, that which changes nothing.
     pub fn read_only(mut self, is_read_only: bool) -> RelayPolicy {
-        // The names above are good patterns. If they were not, nothing would be allowed.
+        // The names are good patterns. If they were not, nothing would be allowed.
         let names = || patterns(READ_ONLY_CDP.into_iter()).unwrap_or_else(|_| GlobSet::empty());
         self.read_only = is_read_only.then(names);
         self

@@ -32,7 +32,7 @@ pub struct RelaySettings {
     pub multi_connection: bool,
     /// Under which ids extensions get commands.
     pub id_mode: CommandIdMode,
-    /// Whether every extension is taken for one that attaches to one tab for all clients. Otherwise those are that say so with
+    /// Whether every extension is treated as one that attaches to a single tab for all clients, and not only those that send
     /// `build_info`.
     pub shared_debugger: bool,
     /// The longest command.

@@ -22,8 +22,8 @@ pub struct RelayProtocolArgs {
     #[arg(long, help_heading = "Protocol")]
     pub multi_connection: bool,
 
-    /// Take every extension for one that attaches to one tab for all clients, and select the caller's tab before its
-    /// commands; without the flag, extensions that send `build_info` are
+    /// Treat every extension as one that attaches to a single tab for all clients: select the caller's tab before its
+    /// commands [default: only extensions that send `build_info`]
     #[arg(long, help_heading = "Protocol")]
     pub shared_debugger: bool,
 

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use mcp_proxy_wire::{Id, IdKey};
 use rustc_hash::FxHashMap;
 
+use super::abandoned::AbandonedCommand;
 use super::attached::{AttachedConnection, UsedIds};
 use super::direct::DirectIds;
 use super::long_messages::LongMessage;
@@ -51,6 +52,8 @@ pub(super) struct Extension {
     pub(super) sent: FxHashMap<IdKey, SentCommand>,
     /// What it is saying, if that is long.
     pub(super) long: LongMessage,
+    /// Those that nobody waits for any more.
+    pub(super) abandoned: FxHashMap<IdKey, AbandonedCommand>,
     /// The relay's own questions.
     pub(super) questions: FxHashMap<u64, (RelayQuestion, Duration)>,
     last_question: u64,
@@ -103,6 +106,7 @@ impl Extension {
         self.expires_at = new.expires_at;
         self.status_due = context.now.elapsed + context.settings.status_interval;
         self.questions.clear();
+        self.abandoned.clear();
         let is_shared = context.settings.shared_debugger || self.debugger.is_some();
         self.debugger = is_shared.then(SharedDebugger::default);
         // `proxy:1` was the question that it has answered.

@@ -1,25 +1,19 @@
 //! Extensions that attach to one tab for all their clients.
 //!
-//! Some published extensions carry out a command in the tab that was attached last, whoever attached it. For these the relay
+//! Some published extensions carry out every command in the tab that was attached last, for any client. For these the relay
 //! sees to it that the attached tab is the caller's: it selects that tab itself before it sends the command, and sends nothing
 //! that depends on the attached tab until that is done. Commands in one tab still run side by side.
 
-use std::time::Duration;
-
 use bytes::Bytes;
-use mcp_proxy_wire::{IdKey, Message};
-use rustc_hash::FxHashMap;
+use mcp_proxy_wire::Message;
 use serde_json::json;
 
-use super::extension::{Extension, RelayQuestion, SentCommand};
+use super::extension::{Extension, RelayQuestion};
 use crate::context::RelayContext;
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::RelayConnectionId;
 use crate::messages;
 use crate::tabs::{self, TabId, TabUse};
-
-/// Commands that are remembered after nobody waits for them any more. A client cannot have more open.
-const MAX_ABANDONED: usize = 4096;
 
 /// Which tab such an extension is attached to, and who has it next.
 #[derive(Debug, Default)]
@@ -28,15 +22,6 @@ pub(super) struct SharedDebugger {
     pub(super) attached: Option<TabId>,
     /// The connection that is waited for, or for which the tab was just selected.
     next: Option<RelayConnectionId>,
-    /// Commands that nobody waits for any more, and that the extension may still carry out.
-    abandoned: FxHashMap<IdKey, AbandonedCommand>,
-}
-
-#[derive(Debug)]
-struct AbandonedCommand {
-    tab_use: TabUse,
-    /// How long others wait for it.
-    deadline: Duration,
 }
 
 /// A command for whose sake the relay selects a tab.
@@ -82,7 +67,7 @@ impl Extension {
         let is_attached = tab.is_some() && debugger.attached.as_ref() == tab;
         let now = context.now.elapsed;
         let sent = self.sent.values().map(|sent| sent.tab_use);
-        let abandoned = debugger.abandoned.values();
+        let abandoned = self.abandoned.values();
         let abandoned = abandoned.filter(|command| now < command.deadline);
         let mut open = sent.chain(abandoned.map(|command| command.tab_use));
         let must_wait = match tab_use.moves_debugger() || !is_attached {
@@ -115,42 +100,6 @@ impl Extension {
         if let Some(debugger) = &mut self.debugger {
             debugger.attached = tab.cloned();
         }
-    }
-
-    /// Nobody waits for a command any more. Until it is answered, the attached tab may change.
-    pub(super) fn abandon(&mut self, id: IdKey, sent: &SentCommand) {
-        if let Some(debugger) = &mut self.debugger
-            && sent.tab_use.uses_debugger()
-            && debugger.abandoned.len() < MAX_ABANDONED
-        {
-            let command = AbandonedCommand {
-                tab_use: sent.tab_use,
-                deadline: sent.deadline,
-            };
-            debugger.abandoned.insert(id, command);
-        }
-    }
-
-    /// An answer that nobody waits for. The command may have changed the attached tab.
-    pub(super) fn note_late_answer(&mut self, id: &IdKey) {
-        if let Some(debugger) = &mut self.debugger
-            && let Some(command) = debugger.abandoned.remove(id)
-            && command.tab_use != TabUse::Works
-        {
-            debugger.attached = None;
-        }
-    }
-
-    /// When the next abandoned command is not waited for any longer.
-    pub(super) fn next_abandoned(&self, now: Duration) -> Option<Duration> {
-        let abandoned = self
-            .debugger
-            .iter()
-            .flat_map(|debugger| debugger.abandoned.values());
-        abandoned
-            .map(|command| command.deadline)
-            .filter(|deadline| *deadline > now)
-            .min()
     }
 
     fn is_switching(&self) -> bool {

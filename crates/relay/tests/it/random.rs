@@ -66,7 +66,9 @@ struct World {
     tab_owners: HashMap<u64, String>,
     /// The connection that a command was sent on, by its marker.
     senders: HashMap<String, String>,
-    /// Extensions attach to one tab for all clients.
+    /// The tabs that browsers are attached to, by extension and connection. They survive a reconnect.
+    attached: HashMap<(usize, String), u64>,
+    /// Extensions attach to one tab for all clients, whatever a command names.
     has_shared_debugger: bool,
 }
 
@@ -85,8 +87,6 @@ struct ClientEnd {
 struct ExtensionEnd {
     socket: SocketId,
     asked: Vec<Value>,
-    /// The tab that it is attached to, if that is one for all clients.
-    attached: Option<u64>,
     /// The rest of a long message.
     saying: VecDeque<MessagePiece>,
     is_closed: bool,
@@ -196,7 +196,6 @@ impl World {
                 let end = ExtensionEnd {
                     socket,
                     asked: Vec::new(),
-                    attached: None,
                     saying: VecDeque::new(),
                     is_closed: false,
                 };
@@ -305,10 +304,14 @@ impl World {
         };
         let id = &asked["id"];
         let marker = &asked["params"]["marker"];
-        // Whoever was told that a command failed does not own a tab by it.
+        // A client that was told that its command failed does not own a tab by it.
         let open = self.clients.values().flat_map(|end| end.open.values());
         let is_awaited = open.flatten().any(|open| marker == open.as_str());
         let sender = marker.as_str().and_then(|marker| self.senders.get(marker));
+        let place = match (self.has_shared_debugger, sender) {
+            (false, Some(connection)) => (extension, connection.clone()),
+            _ => (extension, String::new()),
+        };
         let sender = sender.filter(|_| is_awaited).cloned();
         let value = match (asked["method"].as_str().unwrap(), answer) {
             (_, Answer::Error) => json!({"id": id, "error": {"message": "no"}}),
@@ -316,7 +319,7 @@ impl World {
             ("createTab", _) => {
                 let tab = self.next_tab;
                 self.next_tab += 1;
-                end.attached = Some(tab);
+                self.attached.insert(place, tab);
                 self.tab_owners
                     .extend(sender.map(|connection| (tab, connection)));
                 json!({"id": id, "result": {"marker": marker, "tab": {"id": tab}}})
@@ -328,7 +331,7 @@ impl World {
             }
             ("selectTab", _) => {
                 let index = asked["params"]["tabIndex"].as_u64().unwrap();
-                end.attached = Some(index);
+                self.attached.insert(place, index);
                 self.tab_owners
                     .extend(sender.map(|connection| (index, connection)));
                 json!({"id": id, "result": {"marker": marker, "tab": {"id": index}}})
@@ -360,20 +363,27 @@ impl World {
                 for end in self.clients.values_mut().filter(|end| end.socket == socket) {
                     end.hear_all(&output);
                 }
-                for end in self
-                    .extensions
-                    .values_mut()
-                    .filter(|end| end.socket == socket)
-                {
+                let mut extensions = self.extensions.iter_mut();
+                if let Some((index, end)) = extensions.find(|(_, end)| end.socket == socket) {
                     for message in &output.messages {
                         let asked: Value = serde_json::from_slice(message).unwrap();
                         if asked.get("id").is_some() && asked["method"].is_string() {
                             let marker = asked["params"]["marker"].as_str();
                             let sender = marker.map(|marker| self.senders[marker].as_str());
-                            // No tab has this number.
-                            let attached = end.attached.unwrap_or(u64::MAX);
-                            let attached = self.has_shared_debugger.then_some(attached);
-                            check_tab(&self.tab_owners, sender, attached, &asked);
+                            let place = match self.has_shared_debugger {
+                                true => String::new(),
+                                false => sender.unwrap_or_default().to_owned(),
+                            };
+                            let named = asked["params"]["tabId"].as_u64();
+                            let attached = self.attached.get(&(*index, place)).copied();
+                            let acted_on = match self.has_shared_debugger {
+                                true => attached,
+                                false => named.or(attached),
+                            };
+                            if asked["method"] == "screenshot" {
+                                check_tab(&self.tab_owners, sender, named.or(acted_on), &asked);
+                                check_tab(&self.tab_owners, sender, acted_on, &asked);
+                            }
                             end.asked.push(asked);
                         }
                     }
@@ -461,20 +471,10 @@ impl ClientEnd {
     }
 }
 
-/// A command that works on a tab names one that was opened or selected by its own connection. An extension with one attached tab
-/// for all is attached to such a tab when it gets the command.
-fn check_tab(
-    owners: &HashMap<u64, String>,
-    sender: Option<&str>,
-    attached: Option<u64>,
-    asked: &Value,
-) {
-    let named = asked["params"]["tabId"].as_u64();
-    if asked["method"] == "screenshot" {
-        for tab in [named, attached].into_iter().flatten() {
-            assert_eq!(owners.get(&tab).map(String::as_str), sender, "{asked}");
-        }
-    }
+/// The tab that a command works on was opened or selected by its own connection.
+fn check_tab(owners: &HashMap<u64, String>, sender: Option<&str>, tab: Option<u64>, asked: &Value) {
+    let owner = tab.and_then(|tab| owners.get(&tab));
+    assert_eq!(owner.map(String::as_str), sender, "{asked}");
 }
 
 proptest! {

@@ -265,3 +265,26 @@ fn an_old_list_of_tabs_is_not_used_for_the_next_command() {
         "#,
     );
 }
+
+#[test]
+fn a_late_selection_makes_its_connection_select_again() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"selectTab","params":{"tabId":20}}
+        E< {"id":"conn-1:3"}
+        @ 31
+        A< {"id":3,"error":{"code":-32005}}
+        A> {"id":4,"method":"selectTab","params":{"tabId":11}}
+        E< {"id":"conn-1:4"}
+        E> {"id":"conn-1:4","result":{"tab":{"id":11}}}
+        A< {"id":4}
+        E> {"id":"conn-1:3","result":{"tab":{"id":20}}}
+        A> {"id":5,"method":"screenshot"}
+        A< {"id":5,"error":{"code":-32003,"data":{"reason":"no_tab"}}}
+        A> {"id":6,"method":"screenshot","params":{"tabId":11}}
+        E< {"id":"conn-1:6"}
+        "#,
+    );
+}

@@ -10,14 +10,17 @@
 //! | garbage | `garbage_before_the_handshake_hurts_nobody`, `garbage_after_the_handshake_hurts_nobody` |
 //! | half-open sockets | `garbage_before_the_handshake_hurts_nobody` |
 //! | web pages, DNS rebinding | `web_pages_and_unknown_hosts_are_refused_and_extensions_are_not` |
-//! | what the policy denies | `a_policy_file_holds_for_its_user_in_every_wrapping`, and `policies` in the relay's tests |
+//! | what the policy denies | `a_policy_file_holds_for_its_user_in_every_wrapping`, `claims_of_a_token_do_not_widen_the_policy`, and `policies` in the relay's tests |
 //! | 10,000 random sequences against a model | `random::whatever_happens_everybody_gets_their_own_answers` in the relay's tests |
 
 use std::io::Write as _;
 use std::net::TcpStream;
 use std::time::{Duration, SystemTime};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use mcp_proxy_token::{SigningKey, TokenRequest, issue};
+use ring::hmac;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
@@ -26,10 +29,18 @@ use super::TestRelay;
 const PINNED: &str = "ponmlkjihgfedcbaponmlkjihgfedcba";
 
 fn forged(header: &Value, claims: &Value, signature: &str) -> String {
-    use base64::Engine as _;
-    let part =
-        |value: &Value| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(value.to_string());
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     format!("{}.{}.{signature}", part(header), part(claims))
+}
+
+/// A token with these claims that is signed with the relay's secret.
+fn signed(relay: &TestRelay, claims: &Value) -> String {
+    let secret = std::fs::read_to_string(relay.file("secret")).unwrap();
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.trim_end().as_bytes());
+    let token = forged(&json!({"alg": "HS256"}), claims, "");
+    let text = token.strip_suffix('.').unwrap();
+    let signature = hmac::sign(&key, text.as_bytes());
+    format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature))
 }
 
 #[test]
@@ -298,4 +309,23 @@ fn a_policy_file_holds_for_its_user_in_every_wrapping() {
         let denied = guest.ask(id, method, &params);
         assert_eq!(denied["error"]["code"], -32008, "{method}: {denied}");
     }
+}
+
+#[test]
+fn claims_of_a_token_do_not_widen_the_policy() {
+    let folder = tempfile::tempdir().unwrap();
+    let policy = folder.path().join("policy.toml");
+    std::fs::write(&policy, "[users.guest]\nread-only = true\n").unwrap();
+    let relay = TestRelay::start(&["--no-record", "--policy", policy.to_str().unwrap()]);
+    let _browser = relay.extension("guest", "c");
+    let claims = json!({"user_id": "guest", "sub": "ada", "exp": 4_000_000_000_i64,
+        "read-only": false, "read_only": false, "policy": {"read-only": false},
+        "allow-method": ["*"], "deny-cdp": [], "scope": "admin"});
+    let mut guest = relay.open("/mcp");
+    let params = json!({"accessToken": signed(&relay, &claims)});
+    let answer = guest.ask(1, "mcp_handshake", &params);
+    assert_eq!(answer["result"]["user_id"], "guest", "{answer}");
+    guest.connect(2, "ext-c");
+    let denied = guest.ask(3, "createTab", &json!({}));
+    assert_eq!(denied["error"]["code"], -32008, "{denied}");
 }
