@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use mcp_proxy_relay::{
-    IdSource, NewClient, NewExtension, RelaySettings, RelayTime, SocketId, UserRelay,
+    IdSource, NewClient, NewExtension, RelayAccess, RelaySettings, RelayTime, SocketId, UserRelay,
 };
 use mcp_proxy_wire::{Id, Message};
 use proptest::prelude::*;
@@ -252,7 +252,7 @@ impl World {
             true => end.asked.pop().unwrap(),
             false => end.asked.remove(0),
         };
-        let id = asked["id"].as_str().unwrap();
+        let id = &asked["id"];
         let marker = &asked["params"]["marker"];
         let value = match (asked["method"].as_str().unwrap(), answer) {
             (_, Answer::Error) => json!({"id": id, "error": {"message": "no"}}),
@@ -260,7 +260,7 @@ impl World {
             ("createTab", _) => {
                 let tab = self.next_tab;
                 self.next_tab += 1;
-                let connection = id.split(':').next().unwrap().to_owned();
+                let connection = connection_of(id);
                 self.tab_owners.insert(tab, connection);
                 json!({"id": id, "result": {"marker": marker, "tab": {"id": tab}}})
             }
@@ -271,7 +271,7 @@ impl World {
             }
             ("selectTab", _) => {
                 let index = asked["params"]["tabIndex"].as_u64().unwrap();
-                let connection = id.split(':').next().unwrap().to_owned();
+                let connection = connection_of(id);
                 self.tab_owners.insert(index, connection);
                 json!({"id": id, "result": {"marker": marker, "tab": {"id": index}}})
             }
@@ -303,10 +303,8 @@ impl World {
                 {
                     for message in &output.messages {
                         let asked: Value = serde_json::from_slice(message).unwrap();
-                        if let Some(id) = asked["id"].as_str()
-                            && asked["method"].is_string()
-                        {
-                            check_tab(&self.tab_owners, id, &asked);
+                        if !asked["id"].is_null() && asked["method"].is_string() {
+                            check_tab(&self.tab_owners, &asked);
                             end.asked.push(asked);
                         }
                     }
@@ -339,18 +337,49 @@ impl ClientEnd {
     }
 }
 
+/// The connection that an id names. In direct mode one connection's ids name none.
+fn connection_of(id: &Value) -> String {
+    let text = id.as_str().unwrap_or_default();
+    let (connection, _) = text.split_once(':').unwrap_or(("direct", ""));
+    connection.to_owned()
+}
+
 /// A command that works on a tab names one that was opened or selected by its own connection.
-fn check_tab(owners: &HashMap<u64, String>, id: &str, asked: &Value) {
-    let connection = id.split(':').next().unwrap();
+fn check_tab(owners: &HashMap<u64, String>, asked: &Value) {
+    let connection = connection_of(&asked["id"]);
     if asked["method"] == "screenshot"
         && let Some(tab) = asked["params"]["tabId"].as_u64()
     {
         assert_eq!(
             owners.get(&tab).map(String::as_str),
-            Some(connection),
+            Some(&*connection),
             "{asked}"
         );
     }
+}
+
+fn play_all(settings: RelaySettings, events: Vec<Event>) -> Result<(), TestCaseError> {
+    let mut relay = UserRelay::new("ada", settings, IdSource::Counting(0));
+    let mut world = World::default();
+    for event in events {
+        world.play(&mut relay, event);
+    }
+    // Nothing waits for longer than a command may take.
+    for _ in 0..4 {
+        world.play(&mut relay, Event::Wait(31));
+    }
+    for end in world.clients.values().filter(|end| !end.is_closed) {
+        prop_assert!(end.open.is_empty(), "still open: {:?}", end.open);
+    }
+    for client in 0..CLIENTS {
+        world.play(&mut relay, Event::ClientLeaves(client));
+    }
+    for extension in 0..EXTENSIONS {
+        world.play(&mut relay, Event::ExtensionLeaves(extension));
+    }
+    world.play(&mut relay, Event::Wait(31));
+    world.play(&mut relay, Event::Wait(31));
+    Ok(())
 }
 
 proptest! {
@@ -360,26 +389,19 @@ proptest! {
     fn whatever_happens_everybody_gets_their_own_answers(
         events in proptest::collection::vec(event(), 1..40)
     ) {
-        let settings = RelaySettings::default();
-        let mut relay = UserRelay::new("ada", settings, IdSource::Counting(0));
-        let mut world = World::default();
-        for event in events {
-            world.play(&mut relay, event);
-        }
-        // Nothing waits for longer than a command may take.
-        for _ in 0..4 {
-            world.play(&mut relay, Event::Wait(31));
-        }
-        for end in world.clients.values().filter(|end| !end.is_closed) {
-            prop_assert!(end.open.is_empty(), "still open: {:?}", end.open);
-        }
-        for client in 0..CLIENTS {
-            world.play(&mut relay, Event::ClientLeaves(client));
-        }
-        for extension in 0..EXTENSIONS {
-            world.play(&mut relay, Event::ExtensionLeaves(extension));
-        }
-        world.play(&mut relay, Event::Wait(31));
-        world.play(&mut relay, Event::Wait(31));
+        play_all(RelaySettings::default(), events)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn in_direct_mode_too(events in proptest::collection::vec(event(), 1..40)) {
+        let settings = RelaySettings {
+            access: RelayAccess::Direct,
+            ..RelaySettings::default()
+        };
+        play_all(settings, events)?;
     }
 }
