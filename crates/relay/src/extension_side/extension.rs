@@ -150,7 +150,9 @@ impl Extension {
         client: McpClientId,
         context: &RelayContext<'_>,
     ) {
-        if context.settings.access == RelayAccess::Direct {
+        // A connection that is resumed keeps its kind of ids: the extension knows it by them.
+        let is_new = !self.connections.contains_key(&connection);
+        if is_new && context.settings.access == RelayAccess::Direct {
             self.direct.claim(&connection);
         }
         let new = || AttachedConnection::new(client);

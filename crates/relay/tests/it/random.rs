@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mcp_proxy_relay::{
     AnswerPart, CommandIdMode, IdSource, MessagePiece, NewClient, NewExtension, PiecePlace,
-    RelaySettings, RelayTime, SocketId, SocketOutput, UserRelay,
+    RelayAccess, RelaySettings, RelayTime, SocketId, SocketOutput, UserRelay,
 };
 use mcp_proxy_wire::{Id, Message};
 use proptest::prelude::*;
@@ -70,6 +70,8 @@ struct World {
     attached: HashMap<(usize, String), u64>,
     /// Extensions attach to one tab for all clients, whatever a command names.
     has_shared_debugger: bool,
+    /// Clients may be connected without knowing their connection. There is one for each.
+    is_direct: bool,
 }
 
 struct ClientEnd {
@@ -282,6 +284,10 @@ impl World {
             }
             self.senders.insert(marker.clone(), connection);
         }
+        if self.is_direct {
+            self.senders
+                .insert(marker.clone(), format!("client {client}"));
+        }
         let text = text.to_string();
         end.open.entry(id).or_default().push(marker);
         relay.message(end.socket, Message::parse(text), now);
@@ -477,6 +483,37 @@ fn check_tab(owners: &HashMap<u64, String>, sender: Option<&str>, tab: Option<u6
     assert_eq!(owner.map(String::as_str), sender, "{asked}");
 }
 
+fn play_all(
+    settings: RelaySettings,
+    events: impl IntoIterator<Item = Event>,
+) -> Result<(), TestCaseError> {
+    let mut world = World {
+        has_shared_debugger: settings.shared_debugger,
+        is_direct: settings.access == RelayAccess::Direct,
+        ..World::default()
+    };
+    let mut relay = UserRelay::new("ada", settings, IdSource::Counting(0));
+    for event in events {
+        world.play(&mut relay, event);
+    }
+    // Nothing waits for longer than a command may take.
+    for _ in 0..4 {
+        world.play(&mut relay, Event::Wait(31));
+    }
+    for end in world.clients.values().filter(|end| !end.is_closed) {
+        prop_assert!(end.open.is_empty(), "still open: {:?}", end.open);
+    }
+    for client in 0..CLIENTS {
+        world.play(&mut relay, Event::ClientLeaves(client));
+    }
+    for extension in 0..EXTENSIONS {
+        world.play(&mut relay, Event::ExtensionLeaves(extension));
+    }
+    world.play(&mut relay, Event::Wait(31));
+    world.play(&mut relay, Event::Wait(31));
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
 
@@ -495,29 +532,20 @@ proptest! {
             shared_debugger,
             ..RelaySettings::default()
         };
-        let mut relay = UserRelay::new("ada", settings, IdSource::Counting(0));
-        let mut world = World {
-            has_shared_debugger: shared_debugger,
-            ..World::default()
-        };
         let prepared = is_prepared.then(two_clients_with_tabs).into_iter().flatten();
-        for event in prepared.chain(events) {
-            world.play(&mut relay, event);
-        }
-        // Nothing waits for longer than a command may take.
-        for _ in 0..4 {
-            world.play(&mut relay, Event::Wait(31));
-        }
-        for end in world.clients.values().filter(|end| !end.is_closed) {
-            prop_assert!(end.open.is_empty(), "still open: {:?}", end.open);
-        }
-        for client in 0..CLIENTS {
-            world.play(&mut relay, Event::ClientLeaves(client));
-        }
-        for extension in 0..EXTENSIONS {
-            world.play(&mut relay, Event::ExtensionLeaves(extension));
-        }
-        world.play(&mut relay, Event::Wait(31));
-        world.play(&mut relay, Event::Wait(31));
+        play_all(settings, prepared.chain(events))?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn in_direct_mode_too(events in proptest::collection::vec(event(), 1..40)) {
+        let settings = RelaySettings {
+            access: RelayAccess::Direct,
+            ..RelaySettings::default()
+        };
+        play_all(settings, events)?;
     }
 }
