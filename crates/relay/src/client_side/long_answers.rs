@@ -14,7 +14,7 @@ use crate::messages;
 use crate::outbox::{AnswerPart, RelayClose, SocketOutput};
 
 /// How many bytes of an answer may wait for its client. The last piece may exceed it.
-const WINDOW: usize = 128 * 1024;
+const WINDOW: usize = 64 * 1024;
 
 /// An answer that has begun.
 #[derive(Debug)]
