@@ -55,6 +55,12 @@ enum ControlState {
     Begun,
 }
 
+impl ControlState {
+    fn is_owed(&self) -> bool {
+        !matches!(self, ControlState::Idle)
+    }
+}
+
 #[derive(Debug)]
 enum Phase {
     Open,
@@ -176,11 +182,8 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
                 Ok(())
             }
             () = out_of_time => Err(SocketEnd::CloseUnanswered),
-            sent = send_owed(side, FrameKind::Pong, pong), if !matches!(pong, ControlState::Idle) => {
-                // A socket that was closed meanwhile needs no pong.
-                sent.or_else(|error| error.end().map_or(Ok(()), Err))
-            }
-            sent = send_owed(side, FrameKind::Ping, ping), if !matches!(ping, ControlState::Idle) => {
+            sent = send_owed(side, pong, ping), if pong.is_owed() || ping.is_owed() => {
+                // A socket that was closed meanwhile needs neither.
                 sent.or_else(|error| error.end().map_or(Ok(()), Err))
             }
             read = read_some(io, buffer, room) => match read {
@@ -273,21 +276,23 @@ async fn next_step(watch: &mut Option<PeerWatch>) -> WatchStep {
     }
 }
 
-/// Sends the ping or pong that is due. May be dropped and called again.
+/// Sends the pong and the ping that are due. May be dropped and called again.
 async fn send_owed<S: AsyncWrite>(
     side: &Mutex<WriteSide<S>>,
-    kind: FrameKind,
-    owed: &mut ControlState,
+    pong: &mut ControlState,
+    ping: &mut ControlState,
 ) -> Result<(), SocketWriteError> {
     let mut side = side.lock().await;
     // An earlier one first, so that never more than one is kept.
     let mut sent = side.flush_unsent().await;
-    if sent.is_ok()
-        && let ControlState::Owed(payload) = std::mem::replace(owed, ControlState::Begun)
-    {
-        sent = side.send_control(kind, &payload).await;
+    for (kind, owed) in [(FrameKind::Pong, pong), (FrameKind::Ping, ping)] {
+        if sent.is_ok()
+            && let ControlState::Owed(payload) = std::mem::replace(owed, ControlState::Begun)
+        {
+            sent = side.send_control(kind, &payload).await;
+        }
+        *owed = ControlState::Idle;
     }
-    *owed = ControlState::Idle;
     sent
 }
 
