@@ -99,6 +99,8 @@ pub enum ContenderKind {
     DuringTransfers,
     /// `serve`, asked for a part of a result in a file.
     Reading(ResultPart),
+    /// `relay` with two threads instead of one.
+    TwoThreads,
     /// The crate of the same name on crates.io, which puts many servers behind one endpoint too.
     Crate,
 }
@@ -130,6 +132,7 @@ impl ContenderKind {
             ContenderKind::Reading(ResultPart::Slice) => "mcp-proxy, slice",
             ContenderKind::Reading(ResultPart::ScarceMatches) => "mcp-proxy, grep, few matches",
             ContenderKind::Reading(ResultPart::NoMatches) => "mcp-proxy, grep, no match",
+            ContenderKind::TwoThreads => "mcp-proxy, two threads",
             ContenderKind::Crate => "crates.io mcp-proxy",
         }
     }
@@ -197,6 +200,7 @@ impl BenchSetup {
             ContenderKind::Direct | ContenderKind::Floor | ContenderKind::Proxy => true,
             ContenderKind::Modern | ContenderKind::FloorModern => true,
             ContenderKind::Recording | ContenderKind::Viewed(_) | ContenderKind::Ruled => true,
+            ContenderKind::TwoThreads => false,
             ContenderKind::Before | ContenderKind::BeforeRecording => self.before.is_some(),
             ContenderKind::Audited | ContenderKind::ProxyTool | ContenderKind::Crate => false,
             ContenderKind::Dispatcher | ContenderKind::Spilling => false,

@@ -3,6 +3,7 @@
 //! They show how much of a missed ratio is the machine's. No limits, no checks, no record, no supervision: none of this
 //! is a model for the product. The command line is that of `mcp-proxy proxy` as far as the benchmark uses it.
 
+mod echo;
 mod http_to_http;
 mod http_to_stdio;
 mod hub;
@@ -82,6 +83,12 @@ pub fn run(args: &FloorArgs) -> Result<()> {
 pub fn run_hub(args: &FloorHubArgs) -> Result<()> {
     processes::end_with_parent();
     on_one_thread(hub::serve(args.servers()?))
+}
+
+/// The bare echo of WebSocket messages.
+pub fn run_echo() -> Result<()> {
+    processes::end_with_parent();
+    on_one_thread(echo::serve())
 }
 
 /// Splits `http://ADDRESS/PATH`; only loopback addresses are ever given here.

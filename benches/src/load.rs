@@ -69,6 +69,8 @@ pub struct Measurement {
     pub p99_us: Option<f64>,
     pub cpu_us: Option<f64>,
     pub guard_cpu_us: Option<f64>,
+    /// What the load generator itself used.
+    pub driver_cpu_us: Option<f64>,
     pub idle_mb: Option<f64>,
     pub peak_mb: Option<f64>,
     pub guard_private_mb: Option<f64>,

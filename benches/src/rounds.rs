@@ -164,6 +164,7 @@ pub fn medians(samples: &[Measurement]) -> Measurement {
         p99_us: of(|sample| sample.p99_us),
         cpu_us: of(|sample| sample.cpu_us),
         guard_cpu_us: of(|sample| sample.guard_cpu_us),
+        driver_cpu_us: of(|sample| sample.driver_cpu_us),
         idle_mb: of(|sample| sample.idle_mb),
         peak_mb: of(|sample| sample.peak_mb),
         guard_private_mb: of(|sample| sample.guard_private_mb),

@@ -45,10 +45,10 @@ pub fn of_tree(root: u32) -> TreeUsage {
         match kind(process) {
             ProcessKind::Server => {}
             ProcessKind::Proxy => {
-                let status = read(process, "status");
-                usage.proxy.cpu_seconds += cpu_seconds(process);
-                usage.proxy.resident_megabytes += megabytes(&status, "VmRSS:");
-                usage.proxy.peak_megabytes += megabytes(&status, "VmHWM:");
+                let own = of_process(process);
+                usage.proxy.cpu_seconds += own.cpu_seconds;
+                usage.proxy.resident_megabytes += own.resident_megabytes;
+                usage.proxy.peak_megabytes += own.peak_megabytes;
             }
             ProcessKind::Guard => {
                 let private = megabytes(&read(process, "smaps_rollup"), "Anonymous:");
@@ -59,6 +59,16 @@ pub fn of_tree(root: u32) -> TreeUsage {
         }
     }
     usage
+}
+
+/// Reads one process.
+pub fn of_process(process: u32) -> ProxyUsage {
+    let status = read(process, "status");
+    ProxyUsage {
+        cpu_seconds: cpu_seconds(process),
+        resident_megabytes: megabytes(&status, "VmRSS:"),
+        peak_megabytes: megabytes(&status, "VmHWM:"),
+    }
 }
 
 /// The guard's command line ends with the server's own, so the guard is looked for first.

@@ -18,7 +18,7 @@ pub fn run(name: &str, rest: &[&str]) -> Result<()> {
         let mut bench = cargo("run --quiet --profile dist --package mcp-proxy-benches -- search");
         return process::run("bench search", bench.args(rest));
     }
-    if name != "hub"
+    if name == "carry"
         && let Err(error) = setup::debian(&[setup::NGINX])
     {
         eprintln!("without nginx: {error:#}");
@@ -34,6 +34,7 @@ pub fn run(name: &str, rest: &[&str]) -> Result<()> {
         .arg(target_dir()?.join("dist/mcp-proxy"));
     match name {
         "hub" => add_crate(&mut bench),
+        "relay" => {}
         _ => add_packages(&mut bench),
     }
     process::run(&format!("bench {name}"), bench.args(rest))

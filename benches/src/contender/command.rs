@@ -51,8 +51,9 @@ impl BenchSetup {
             | ContenderKind::DuringSpills
             | ContenderKind::DuringTransfers
             | ContenderKind::Reading(_)
+            | ContenderKind::TwoThreads
             | ContenderKind::Crate => {
-                bail!("{} stands in front of several servers only", who.name())
+                bail!("{} is not measured in front of one server", who.name())
             }
             ContenderKind::Nginx => {
                 let program = self.nginx.as_deref().context("nginx is not installed")?;

@@ -65,7 +65,8 @@ impl NewExtension {
 /// The extensions of one user.
 #[derive(Debug, Default)]
 pub(crate) struct ExtensionSide {
-    extensions: BTreeMap<ExtensionId, Extension>,
+    /// Boxed: a map has room for eleven of them, and most users have one.
+    extensions: BTreeMap<ExtensionId, Box<Extension>>,
     client_count: usize,
 }
 
@@ -382,7 +383,7 @@ impl ExtensionSide {
         let used: usize = self
             .extensions
             .values()
-            .map(Extension::connection_count)
+            .map(|known| known.connection_count())
             .sum();
         let browsers = self.sockets().count();
         let clients = self.client_count;
