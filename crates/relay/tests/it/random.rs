@@ -1,13 +1,13 @@
 //! Random sequences of events against a model: nobody crashes the relay, no answer reaches another than the one who asked, no
 //! command reaches another connection's tab, and nothing stays open. Also with preserved ids, with several connections of a
-//! client, and with extensions that attach to one tab for all clients.
+//! client, with extensions that attach to one tab for all clients, and in direct mode.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use mcp_proxy_relay::{
     AnswerPart, CommandIdMode, IdSource, MessagePiece, NewClient, NewExtension, PiecePlace,
-    RelaySettings, RelayTime, SocketId, SocketOutput, UserRelay,
+    RelayAccess, RelaySettings, RelayTime, SocketId, SocketOutput, UserRelay,
 };
 use mcp_proxy_wire::{Id, Message};
 use proptest::prelude::*;
@@ -66,7 +66,7 @@ struct World {
     tab_owners: HashMap<u64, String>,
     /// The connection that a command was sent on, by its marker.
     senders: HashMap<String, String>,
-    /// The tabs that browsers are attached to, by extension and connection. They survive a reconnect.
+    /// The tabs that browsers are attached to, by extension and scope. They survive a reconnect.
     attached: HashMap<(usize, String), u64>,
     /// Extensions attach to one tab for all clients, whatever a command names.
     has_shared_debugger: bool,
@@ -308,10 +308,7 @@ impl World {
         let open = self.clients.values().flat_map(|end| end.open.values());
         let is_awaited = open.flatten().any(|open| marker == open.as_str());
         let sender = marker.as_str().and_then(|marker| self.senders.get(marker));
-        let place = match (self.has_shared_debugger, sender) {
-            (false, Some(connection)) => (extension, connection.clone()),
-            _ => (extension, String::new()),
-        };
+        let place = (extension, scope_of(id, self.has_shared_debugger));
         let sender = sender.filter(|_| is_awaited).cloned();
         let value = match (asked["method"].as_str().unwrap(), answer) {
             (_, Answer::Error) => json!({"id": id, "error": {"message": "no"}}),
@@ -369,18 +366,17 @@ impl World {
                         let asked: Value = serde_json::from_slice(message).unwrap();
                         if asked.get("id").is_some() && asked["method"].is_string() {
                             let marker = asked["params"]["marker"].as_str();
-                            let sender = marker.map(|marker| self.senders[marker].as_str());
-                            let place = match self.has_shared_debugger {
-                                true => String::new(),
-                                false => sender.unwrap_or_default().to_owned(),
-                            };
+                            let sender = marker.and_then(|marker| self.senders.get(marker));
+                            let scope = scope_of(&asked["id"], self.has_shared_debugger);
                             let named = asked["params"]["tabId"].as_u64();
-                            let attached = self.attached.get(&(*index, place)).copied();
+                            let attached = self.attached.get(&(*index, scope)).copied();
                             let acted_on = match self.has_shared_debugger {
                                 true => attached,
                                 false => named.or(attached),
                             };
-                            if asked["method"] == "screenshot" {
+                            if let Some(sender) = sender
+                                && asked["method"] == "screenshot"
+                            {
                                 check_tab(&self.tab_owners, sender, named.or(acted_on), &asked);
                                 check_tab(&self.tab_owners, sender, acted_on, &asked);
                             }
@@ -471,10 +467,18 @@ impl ClientEnd {
     }
 }
 
+/// For whom an extension keeps an attached tab: extensions tell their clients apart by what stands before the colon of an id,
+/// unless they have one tab for all.
+fn scope_of(id: &Value, has_shared_debugger: bool) -> String {
+    let text = id.as_str().filter(|_| !has_shared_debugger);
+    let scope = text.and_then(|text| text.split_once(':'));
+    scope.map_or("", |(connection, _)| connection).to_owned()
+}
+
 /// The tab that a command works on was opened or selected by its own connection.
-fn check_tab(owners: &HashMap<u64, String>, sender: Option<&str>, tab: Option<u64>, asked: &Value) {
+fn check_tab(owners: &HashMap<u64, String>, sender: &String, tab: Option<u64>, asked: &Value) {
     let owner = tab.and_then(|tab| owners.get(&tab));
-    assert_eq!(owner.map(String::as_str), sender, "{asked}");
+    assert_eq!(owner, Some(sender), "{asked}");
 }
 
 proptest! {
@@ -485,11 +489,16 @@ proptest! {
         events in proptest::collection::vec(event(), 1..40),
         (preserves_ids, multi_connection, shared_debugger) in any::<(bool, bool, bool)>(),
         is_prepared in any::<bool>(),
+        is_direct in proptest::bool::weighted(0.2),
     ) {
         let settings = RelaySettings {
             id_mode: match preserves_ids {
                 true => CommandIdMode::Preserve,
                 false => CommandIdMode::Map,
+            },
+            access: match is_direct {
+                true => RelayAccess::Direct,
+                false => RelayAccess::default(),
             },
             multi_connection,
             shared_debugger,
