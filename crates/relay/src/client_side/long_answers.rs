@@ -14,7 +14,7 @@ use crate::messages;
 use crate::outbox::{AnswerPart, RelayClose, SocketOutput};
 
 /// How many bytes of an answer may wait for its client. The last piece may exceed it.
-const WINDOW: usize = 128 * 1024;
+const WINDOW: usize = 64 * 1024;
 
 /// What became of an answer, for the audit log, if its client left or did not read it.
 const CLIENT_GONE: &str = "client_gone";

@@ -213,3 +213,27 @@ fn browsers_without_an_id_of_their_own_are_named_after_themselves() {
     "#,
     );
 }
+
+#[test]
+fn a_mapped_client_that_resumes_stays_mapped() {
+    play(CONNECTED).continue_with(
+        r#"
+        B+ client bob
+        B< {"id":0,"result":{"authenticated":true}}
+        B> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
+        B< {"id":1,"result":{"connection_id":"conn-2"}}
+        A> {"id":2,"method":"disconnect"}
+        A< {"id":2,"result":{"disconnected":true}}
+        E< {"method":"disconnected"}
+        B-
+        C+ client bob
+        C< {"id":0,"result":{"authenticated":true}}
+        C> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
+        C< {"id":1,"result":{"connection_id":"conn-2"}}
+        C> {"id":3,"method":"getTabs"}
+        E< {"id":"conn-2:3","method":"getTabs"}
+        E> {"id":"conn-2:3","result":{}}
+        C< {"id":3,"result":{}}
+    "#,
+    );
+}

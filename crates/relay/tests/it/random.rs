@@ -2,7 +2,7 @@
 //! command reaches another connection's tab, and nothing stays open. Also with preserved ids, with several connections of a
 //! client, with extensions that attach to one tab for all clients, and in direct mode.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use mcp_proxy_relay::{
@@ -64,12 +64,16 @@ struct World {
     next_tab: u64,
     /// The connection that a tab was opened for.
     tab_owners: HashMap<u64, String>,
+    /// Tabs of clients that left before they were told about them. Whether they own them depends on how they come back.
+    unclear_tabs: HashSet<u64>,
     /// The connection that a command was sent on, by its marker.
     senders: HashMap<String, String>,
     /// The tabs that browsers are attached to, by extension and scope. They survive a reconnect.
     attached: HashMap<(usize, String), u64>,
     /// Extensions attach to one tab for all clients, whatever a command names.
     has_shared_debugger: bool,
+    /// Clients may be connected without knowing their connection. There is one for each.
+    is_direct: bool,
 }
 
 struct ClientEnd {
@@ -77,6 +81,8 @@ struct ClientEnd {
     next_id: u64,
     /// The markers of requests that wait for an answer, by id.
     open: HashMap<u64, Vec<String>>,
+    /// The markers of requests that failed.
+    failed: HashSet<String>,
     /// Its connections, as it was told.
     connections: Vec<String>,
     /// A long message so far.
@@ -172,6 +178,7 @@ impl World {
                     socket,
                     next_id: 1,
                     open: HashMap::from([(0, vec![String::new()])]),
+                    failed: HashSet::new(),
                     connections: Vec::new(),
                     begun: None,
                     is_closed: false,
@@ -282,6 +289,10 @@ impl World {
             }
             self.senders.insert(marker.clone(), connection);
         }
+        if self.is_direct {
+            self.senders
+                .insert(marker.clone(), format!("client {client}"));
+        }
         let text = text.to_string();
         end.open.entry(id).or_default().push(marker);
         relay.message(end.socket, Message::parse(text), now);
@@ -307,6 +318,10 @@ impl World {
         // A client that was told that its command failed does not own a tab by it.
         let open = self.clients.values().flat_map(|end| end.open.values());
         let is_awaited = open.flatten().any(|open| marker == open.as_str());
+        let has_failed =
+            |end: &ClientEnd| marker.as_str().is_some_and(|own| end.failed.contains(own));
+        let has_failed = self.clients.values().any(has_failed);
+        let is_unclear = marker.is_string() && !is_awaited && !has_failed;
         let sender = marker.as_str().and_then(|marker| self.senders.get(marker));
         let place = (extension, scope_of(id, self.has_shared_debugger));
         let sender = sender.filter(|_| is_awaited).cloned();
@@ -317,6 +332,7 @@ impl World {
                 let tab = self.next_tab;
                 self.next_tab += 1;
                 self.attached.insert(place, tab);
+                self.unclear_tabs.extend(is_unclear.then_some(tab));
                 self.tab_owners
                     .extend(sender.map(|connection| (tab, connection)));
                 json!({"id": id, "result": {"marker": marker, "tab": {"id": tab}}})
@@ -329,6 +345,7 @@ impl World {
             ("selectTab", _) => {
                 let index = asked["params"]["tabIndex"].as_u64().unwrap();
                 self.attached.insert(place, index);
+                self.unclear_tabs.extend(is_unclear.then_some(index));
                 self.tab_owners
                     .extend(sender.map(|connection| (index, connection)));
                 json!({"id": id, "result": {"marker": marker, "tab": {"id": index}}})
@@ -374,8 +391,10 @@ impl World {
                                 true => attached,
                                 false => named.or(attached),
                             };
+                            let is_unclear = |tab: u64| self.unclear_tabs.contains(&tab);
                             if let Some(sender) = sender
                                 && asked["method"] == "screenshot"
+                                && !acted_on.is_some_and(is_unclear)
                             {
                                 check_tab(&self.tab_owners, sender, named.or(acted_on), &asked);
                                 check_tab(&self.tab_owners, sender, acted_on, &asked);
@@ -460,7 +479,10 @@ impl ClientEnd {
             None => open.len().checked_sub(1),
         };
         let at = at.unwrap_or_else(|| panic!("not what was asked: {message}, open {open:?}"));
-        open.remove(at);
+        let marker = open.remove(at);
+        if message.get("error").is_some() {
+            self.failed.insert(marker);
+        }
         if open.is_empty() {
             self.open.remove(&id);
         }
@@ -481,6 +503,37 @@ fn check_tab(owners: &HashMap<u64, String>, sender: &String, tab: Option<u64>, a
     assert_eq!(owner, Some(sender), "{asked}");
 }
 
+fn play_all(
+    settings: RelaySettings,
+    events: impl IntoIterator<Item = Event>,
+) -> Result<(), TestCaseError> {
+    let mut world = World {
+        has_shared_debugger: settings.shared_debugger,
+        is_direct: settings.access == RelayAccess::Direct,
+        ..World::default()
+    };
+    let mut relay = UserRelay::new("ada", settings, IdSource::Counting(0));
+    for event in events {
+        world.play(&mut relay, event);
+    }
+    // Nothing waits for longer than a command may take.
+    for _ in 0..4 {
+        world.play(&mut relay, Event::Wait(31));
+    }
+    for end in world.clients.values().filter(|end| !end.is_closed) {
+        prop_assert!(end.open.is_empty(), "still open: {:?}", end.open);
+    }
+    for client in 0..CLIENTS {
+        world.play(&mut relay, Event::ClientLeaves(client));
+    }
+    for extension in 0..EXTENSIONS {
+        world.play(&mut relay, Event::ExtensionLeaves(extension));
+    }
+    world.play(&mut relay, Event::Wait(31));
+    world.play(&mut relay, Event::Wait(31));
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
 
@@ -489,44 +542,34 @@ proptest! {
         events in proptest::collection::vec(event(), 1..40),
         (preserves_ids, multi_connection, shared_debugger) in any::<(bool, bool, bool)>(),
         is_prepared in any::<bool>(),
-        is_direct in proptest::bool::weighted(0.2),
     ) {
         let settings = RelaySettings {
             id_mode: match preserves_ids {
                 true => CommandIdMode::Preserve,
                 false => CommandIdMode::Map,
             },
-            access: match is_direct {
-                true => RelayAccess::Direct,
-                false => RelayAccess::default(),
-            },
             multi_connection,
             shared_debugger,
             ..RelaySettings::default()
         };
-        let mut relay = UserRelay::new("ada", settings, IdSource::Counting(0));
-        let mut world = World {
-            has_shared_debugger: shared_debugger,
-            ..World::default()
+        let prepared = is_prepared.then(two_clients_with_tabs).into_iter().flatten();
+        play_all(settings, prepared.chain(events))?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn in_direct_mode_too(
+        events in proptest::collection::vec(event(), 1..40),
+        is_prepared in any::<bool>(),
+    ) {
+        let settings = RelaySettings {
+            access: RelayAccess::Direct,
+            ..RelaySettings::default()
         };
         let prepared = is_prepared.then(two_clients_with_tabs).into_iter().flatten();
-        for event in prepared.chain(events) {
-            world.play(&mut relay, event);
-        }
-        // Nothing waits for longer than a command may take.
-        for _ in 0..4 {
-            world.play(&mut relay, Event::Wait(31));
-        }
-        for end in world.clients.values().filter(|end| !end.is_closed) {
-            prop_assert!(end.open.is_empty(), "still open: {:?}", end.open);
-        }
-        for client in 0..CLIENTS {
-            world.play(&mut relay, Event::ClientLeaves(client));
-        }
-        for extension in 0..EXTENSIONS {
-            world.play(&mut relay, Event::ExtensionLeaves(extension));
-        }
-        world.play(&mut relay, Event::Wait(31));
-        world.play(&mut relay, Event::Wait(31));
+        play_all(settings, prepared.chain(events))?;
     }
 }

@@ -20,14 +20,26 @@ use crate::printer;
 /// How long the file may be, in bytes.
 const LARGEST: u64 = 64 << 20;
 
+/// How many refused tokens a second are written. Strangers can send them, and would push everything else out of the file.
+const REFUSED_PER_SECOND: u32 = 20;
+
 /// The file.
 struct AuditLog {
     path: PathBuf,
     file: File,
     length: u64,
     limit: u64,
+    refused: RefusedLines,
     /// What went wrong last, which is said once.
     problem: Option<String>,
+}
+
+/// The lines about refused tokens.
+#[derive(Default)]
+struct RefusedLines {
+    second: i64,
+    written: u32,
+    left_out: u64,
 }
 
 /// A line of it.
@@ -59,6 +71,8 @@ struct AuditLine<'a> {
     duration_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<u64>,
 }
 
 /// Opens the file. What it returns writes into it.
@@ -84,6 +98,7 @@ impl AuditLog {
             length: file.metadata()?.len(),
             file,
             limit,
+            refused: RefusedLines::default(),
             problem: None,
         })
     }
@@ -91,8 +106,15 @@ impl AuditLog {
     fn write(&mut self, events: &[RelayAuditEvent]) {
         let mut text = Vec::new();
         for event in events {
+            let mut line = line(event);
+            if matches!(event.what, AuditedAction::Refused { .. }) {
+                let Some(left_out) = self.refused.admit(event.wall_ms) else {
+                    continue;
+                };
+                line.left_out = Some(left_out).filter(|count| *count > 0);
+            }
             // Members are strings and numbers: writing these cannot fail.
-            let _ = serde_json::to_writer(&mut text, &line(event));
+            let _ = serde_json::to_writer(&mut text, &line);
             text.push(b'\n');
         }
         let problem = self.append(&text).err().map(|error| error.to_string());
@@ -116,6 +138,22 @@ impl AuditLog {
         self.file.write_all(text)?;
         self.length += text.len() as u64;
         Ok(())
+    }
+}
+
+impl RefusedLines {
+    /// Whether one more may be written, and how many were left out before it.
+    fn admit(&mut self, wall_ms: i64) -> Option<u64> {
+        let second = wall_ms.div_euclid(1000);
+        if second != self.second {
+            (self.second, self.written) = (second, 0);
+        }
+        if self.written >= REFUSED_PER_SECOND {
+            self.left_out += 1;
+            return None;
+        }
+        self.written += 1;
+        Some(std::mem::take(&mut self.left_out))
     }
 }
 
@@ -277,6 +315,21 @@ mod tests {
         assert!(older.len() <= 400 && newer.len() <= 400);
         assert!(older.ends_with('\n') && newer.ends_with('\n'));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_flood_of_refused_tokens_leaves_room_for_the_rest() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit");
+        let mut log = AuditLog::open(&path, LARGEST).unwrap();
+        let mut later = event();
+        later.wall_ms += 1000;
+        log.write(&vec![event(); 1000]);
+        log.write(&[later]);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().count(), 21);
+        let last = text.lines().last().unwrap();
+        assert!(last.ends_with("\"left_out\":980}"), "{last}");
     }
 
     #[test]
