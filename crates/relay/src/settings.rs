@@ -58,8 +58,8 @@ pub struct RelaySettings {
 pub enum CommandIdMode {
     /// Under the id of the connection, a colon and the client's id.
     Map,
-    /// Under the client's id as long as that is safe: while the extension has one connection, and if the id was not used before.
-    /// Otherwise as with `Map`.
+    /// The first connection's commands under the client's ids, until it is over; a number takes the place of an id that was used
+    /// before. Other connections as with `Map`.
     Preserve,
     /// As the extension says when it authenticates, and `Map` if it says nothing.
     #[default]

@@ -7,8 +7,8 @@ use mcp_proxy_relay::{CommandIdMode, RelaySettings};
 /// How the relay speaks where the protocol leaves a choice, and what it allows to whom.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RelayProtocolArgs {
-    /// Under which ids extensions get commands: `conn-…:7` (map), the client's own while that is safe (preserve), or as
-    /// the extension asks for (auto)
+    /// Under which ids extensions get commands: `conn-…:7` (map), the client's own for one connection at a time
+    /// (preserve), or as the extension asks for (auto)
     #[arg(
         long,
         value_enum,

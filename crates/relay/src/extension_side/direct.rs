@@ -1,4 +1,4 @@
-//! Direct mode, as an extension sees it: ids without a colon, and no name that it keeps.
+//! Direct mode, as an extension sees it: ids without a colon, which it can also ask for, and no name that it keeps.
 
 use mcp_proxy_wire::Id;
 
@@ -12,13 +12,13 @@ use crate::ids::RelayConnectionId;
 /// An extension tells its clients apart by what stands before the colon of an id, and all ids without one are one client
 /// to it. So the first connection has ids without a prefix until it is over. Others that come meanwhile are mapped.
 #[derive(Debug, Default)]
-pub(super) struct DirectIds {
+pub(super) struct PlainIds {
     owner: Option<RelayConnectionId>,
     /// Of all owners: a late answer to an older one must not fit.
     used: UsedIds,
 }
 
-impl DirectIds {
+impl PlainIds {
     pub(super) fn claim(&mut self, connection: &RelayConnectionId) {
         self.owner.get_or_insert_with(|| connection.clone());
     }

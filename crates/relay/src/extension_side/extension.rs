@@ -7,13 +7,13 @@ use mcp_proxy_wire::{Id, IdKey};
 use rustc_hash::FxHashMap;
 
 use super::abandoned::AbandonedCommand;
-use super::attached::{AttachedConnection, UsedIds};
-use super::direct::DirectIds;
+use super::attached::AttachedConnection;
+use super::direct::PlainIds;
 use super::long_messages::LongMessage;
 use super::shared_debugger::{SharedDebugger, TabSwitch};
 use super::turns::Turns;
 use super::{NewExtension, answer};
-use crate::command::{Command, id_text, is_preservable};
+use crate::command::Command;
 use crate::context::RelayContext;
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::{McpClientId, RelayConnectionId, SocketId};
@@ -37,13 +37,11 @@ pub(super) struct Extension {
     pub(super) connection_status: Option<Bytes>,
     /// The expiry of the token that it was asked to replace.
     pub(super) asked_at_expiry: Option<i64>,
-    /// It gets the ids of clients where that is safe.
+    /// One connection at a time has ids without a prefix, as in direct mode.
     preserves_ids: bool,
-    /// Ids of clients that it has seen.
-    used_ids: UsedIds,
     pub(super) connections: FxHashMap<RelayConnectionId, AttachedConnection>,
-    /// In direct mode one connection at a time has ids without a prefix.
-    pub(super) direct: DirectIds,
+    /// The connection whose ids have no prefix.
+    plain_ids: PlainIds,
     pub(super) turns: Turns,
     pub(super) tabs: TabOwners,
     /// Set for an extension that attaches to one tab for all clients.
@@ -152,8 +150,9 @@ impl Extension {
     ) {
         // A connection that is resumed keeps its kind of ids: the extension knows it by them.
         let is_new = !self.connections.contains_key(&connection);
-        if is_new && context.settings.access == RelayAccess::Direct {
-            self.direct.claim(&connection);
+        let is_direct = context.settings.access == RelayAccess::Direct;
+        if is_new && (is_direct || self.preserves_ids) {
+            self.plain_ids.claim(&connection);
         }
         let new = || AttachedConnection::new(client);
         self.connections.entry(connection).or_insert_with(new);
@@ -167,28 +166,15 @@ impl Extension {
     ) -> bool {
         self.fail_all_of(connection, RelayFault::Disconnected, context);
         self.tabs.release_all(connection);
-        self.direct.release(connection);
+        self.plain_ids.release(connection);
         self.connections.remove(connection).is_some()
     }
 
     /// The id under which it gets a command.
-    ///
-    /// A client's own id is preserved only while the extension has one connection, and only if it has not seen the id before, so
-    /// that a late answer never fits. It has no colon, by which extensions tell the relay's ids apart.
     pub(super) fn outgoing_id(&mut self, connection: &RelayConnectionId, id: &Id) -> Option<Id> {
-        if let Some(direct) = self.direct.id(connection, id) {
-            return Some(direct);
-        }
-        let is_only = self.connections.len() == 1;
         let known = self.connections.get_mut(connection)?;
-        let is_preserved = self.preserves_ids
-            && is_only
-            && is_preservable(id)
-            && self.used_ids.is_new(&id_text(id));
-        match is_preserved {
-            true => Some(id.clone()),
-            false => Some(known.mapped_id(connection, id)),
-        }
+        let plain = self.plain_ids.id(connection, id);
+        Some(plain.unwrap_or_else(|| known.mapped_id(connection, id)))
     }
 
     pub(super) fn enqueue(&mut self, command: Command, context: &mut RelayContext<'_>) {

@@ -157,6 +157,12 @@ impl Extension {
     /// A command whose answer is too long.
     fn refuse_answer(&mut self, key: &IdKey, context: &mut RelayContext<'_>) {
         if let Some(sent) = self.finish_sent(key) {
+            if let Some(known) = self.connections.get_mut(&sent.connection)
+                && sent.tab_use.acquires()
+            {
+                // Nobody has read which tab it is.
+                known.current = None;
+            }
             let fault = RelayFault::TooLarge(context.settings.max_answer);
             answer(sent.connection, sent.number, Err(fault), context);
         }

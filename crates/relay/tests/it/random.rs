@@ -1,8 +1,8 @@
 //! Random sequences of events against a model: nobody crashes the relay, no answer reaches another than the one who asked, no
 //! command reaches another connection's tab, and nothing stays open. Also with preserved ids, with several connections of a
-//! client, and with extensions that attach to one tab for all clients.
+//! client, with extensions that attach to one tab for all clients, and in direct mode.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use mcp_proxy_relay::{
@@ -64,9 +64,11 @@ struct World {
     next_tab: u64,
     /// The connection that a tab was opened for.
     tab_owners: HashMap<u64, String>,
+    /// Tabs of clients that left before they were told about them. Whether they own them depends on how they come back.
+    unclear_tabs: HashSet<u64>,
     /// The connection that a command was sent on, by its marker.
     senders: HashMap<String, String>,
-    /// The tabs that browsers are attached to, by extension and connection. They survive a reconnect.
+    /// The tabs that browsers are attached to, by extension and scope. They survive a reconnect.
     attached: HashMap<(usize, String), u64>,
     /// Extensions attach to one tab for all clients, whatever a command names.
     has_shared_debugger: bool,
@@ -79,6 +81,8 @@ struct ClientEnd {
     next_id: u64,
     /// The markers of requests that wait for an answer, by id.
     open: HashMap<u64, Vec<String>>,
+    /// The markers of requests that failed.
+    failed: HashSet<String>,
     /// Its connections, as it was told.
     connections: Vec<String>,
     /// A long message so far.
@@ -174,6 +178,7 @@ impl World {
                     socket,
                     next_id: 1,
                     open: HashMap::from([(0, vec![String::new()])]),
+                    failed: HashSet::new(),
                     connections: Vec::new(),
                     begun: None,
                     is_closed: false,
@@ -313,11 +318,12 @@ impl World {
         // A client that was told that its command failed does not own a tab by it.
         let open = self.clients.values().flat_map(|end| end.open.values());
         let is_awaited = open.flatten().any(|open| marker == open.as_str());
+        let has_failed =
+            |end: &ClientEnd| marker.as_str().is_some_and(|own| end.failed.contains(own));
+        let has_failed = self.clients.values().any(has_failed);
+        let is_unclear = marker.is_string() && !is_awaited && !has_failed;
         let sender = marker.as_str().and_then(|marker| self.senders.get(marker));
-        let place = match (self.has_shared_debugger, sender) {
-            (false, Some(connection)) => (extension, connection.clone()),
-            _ => (extension, String::new()),
-        };
+        let place = (extension, scope_of(id, self.has_shared_debugger));
         let sender = sender.filter(|_| is_awaited).cloned();
         let value = match (asked["method"].as_str().unwrap(), answer) {
             (_, Answer::Error) => json!({"id": id, "error": {"message": "no"}}),
@@ -326,6 +332,7 @@ impl World {
                 let tab = self.next_tab;
                 self.next_tab += 1;
                 self.attached.insert(place, tab);
+                self.unclear_tabs.extend(is_unclear.then_some(tab));
                 self.tab_owners
                     .extend(sender.map(|connection| (tab, connection)));
                 json!({"id": id, "result": {"marker": marker, "tab": {"id": tab}}})
@@ -338,6 +345,7 @@ impl World {
             ("selectTab", _) => {
                 let index = asked["params"]["tabIndex"].as_u64().unwrap();
                 self.attached.insert(place, index);
+                self.unclear_tabs.extend(is_unclear.then_some(index));
                 self.tab_owners
                     .extend(sender.map(|connection| (index, connection)));
                 json!({"id": id, "result": {"marker": marker, "tab": {"id": index}}})
@@ -375,18 +383,19 @@ impl World {
                         let asked: Value = serde_json::from_slice(message).unwrap();
                         if asked.get("id").is_some() && asked["method"].is_string() {
                             let marker = asked["params"]["marker"].as_str();
-                            let sender = marker.map(|marker| self.senders[marker].as_str());
-                            let place = match self.has_shared_debugger {
-                                true => String::new(),
-                                false => sender.unwrap_or_default().to_owned(),
-                            };
+                            let sender = marker.and_then(|marker| self.senders.get(marker));
+                            let scope = scope_of(&asked["id"], self.has_shared_debugger);
                             let named = asked["params"]["tabId"].as_u64();
-                            let attached = self.attached.get(&(*index, place)).copied();
+                            let attached = self.attached.get(&(*index, scope)).copied();
                             let acted_on = match self.has_shared_debugger {
                                 true => attached,
                                 false => named.or(attached),
                             };
-                            if asked["method"] == "screenshot" {
+                            let is_unclear = |tab: u64| self.unclear_tabs.contains(&tab);
+                            if let Some(sender) = sender
+                                && asked["method"] == "screenshot"
+                                && !acted_on.is_some_and(is_unclear)
+                            {
                                 check_tab(&self.tab_owners, sender, named.or(acted_on), &asked);
                                 check_tab(&self.tab_owners, sender, acted_on, &asked);
                             }
@@ -470,17 +479,28 @@ impl ClientEnd {
             None => open.len().checked_sub(1),
         };
         let at = at.unwrap_or_else(|| panic!("not what was asked: {message}, open {open:?}"));
-        open.remove(at);
+        let marker = open.remove(at);
+        if message.get("error").is_some() {
+            self.failed.insert(marker);
+        }
         if open.is_empty() {
             self.open.remove(&id);
         }
     }
 }
 
+/// For whom an extension keeps an attached tab: extensions tell their clients apart by what stands before the colon of an id,
+/// unless they have one tab for all.
+fn scope_of(id: &Value, has_shared_debugger: bool) -> String {
+    let text = id.as_str().filter(|_| !has_shared_debugger);
+    let scope = text.and_then(|text| text.split_once(':'));
+    scope.map_or("", |(connection, _)| connection).to_owned()
+}
+
 /// The tab that a command works on was opened or selected by its own connection.
-fn check_tab(owners: &HashMap<u64, String>, sender: Option<&str>, tab: Option<u64>, asked: &Value) {
+fn check_tab(owners: &HashMap<u64, String>, sender: &String, tab: Option<u64>, asked: &Value) {
     let owner = tab.and_then(|tab| owners.get(&tab));
-    assert_eq!(owner.map(String::as_str), sender, "{asked}");
+    assert_eq!(owner, Some(sender), "{asked}");
 }
 
 fn play_all(
@@ -541,11 +561,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn in_direct_mode_too(events in proptest::collection::vec(event(), 1..40)) {
+    fn in_direct_mode_too(
+        events in proptest::collection::vec(event(), 1..40),
+        is_prepared in any::<bool>(),
+    ) {
         let settings = RelaySettings {
             access: RelayAccess::Direct,
             ..RelaySettings::default()
         };
-        play_all(settings, events)?;
+        let prepared = is_prepared.then(two_clients_with_tabs).into_iter().flatten();
+        play_all(settings, prepared.chain(events))?;
     }
 }

@@ -47,7 +47,7 @@ fn rule_01_ids_are_kept_for_an_extension_that_asks_for_it() {
 }
 
 #[test]
-fn rule_01_ids_are_mapped_while_an_extension_has_two_connections() {
+fn rule_01_ids_of_a_second_connection_are_mapped_and_those_of_the_first_stay_as_they_are() {
     let mut conversation = play_with(with_id_mode(CommandIdMode::Preserve), CONNECTED);
     conversation.continue_with(
         r#"
@@ -61,18 +61,22 @@ fn rule_01_ids_are_mapped_while_an_extension_has_two_connections() {
         B> {"id":5,"method":"getTabs"}
         E< {"id":"conn-2:5","method":"getTabs"}
         A> {"id":6,"method":"getTabs"}
-        E< {"id":"conn-1:6","method":"getTabs"}
+        E< {"id":6,"method":"getTabs"}
         E> {"id":"conn-2:5","result":{"for":"bob"}}
         B< {"id":5,"result":{"for":"bob"}}
         E> {"id":5,"result":{"for":"alice"}}
         A< {"id":5,"result":{"for":"alice"}}
-        E> {"id":"conn-1:6","result":{}}
+        E> {"id":6,"result":{}}
         A< {"id":6}
-        B> {"id":6,"method":"disconnect"}
-        B< {"id":6,"result":{"disconnected":true}}
+        A> {"id":7,"method":"disconnect"}
+        A< {"id":7,"result":{"disconnected":true}}
         E< {"method":"disconnected"}
-        A> {"id":7,"method":"getTabs"}
-        E< {"id":7,"method":"getTabs"}
+        B> {"id":6,"method":"getTabs"}
+        E< {"id":"conn-2:6","method":"getTabs"}
+        A> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
+        A< {"id":1,"result":{"connection_id":"conn-3"}}
+        A> {"id":8,"method":"getTabs"}
+        E< {"id":8,"method":"getTabs"}
         "#,
     );
 }
@@ -87,12 +91,12 @@ fn rule_01_a_kept_id_is_not_used_twice_so_that_a_late_answer_never_fits() {
         @ 31
         A< {"id":5,"error":{"code":-32005}}
         A> {"id":5,"method":"getTabs"}
-        E< {"id":"conn-1:5","method":"getTabs"}
+        E< {"id":1,"method":"getTabs"}
         E> {"id":5,"result":{"late":true}}
-        E> {"id":"conn-1:5","result":{"late":false}}
+        E> {"id":1,"result":{"late":false}}
         A< {"id":5,"result":{"late":false}}
         A> {"id":"5","method":"getTabs"}
-        E< {"id":"conn-1:5#1","method":"getTabs"}
+        E< {"id":2,"method":"getTabs"}
         A> {"id":9,"method":"disconnect"}
         A< {"id":"5","error":{"code":-32004}}
         A< {"id":9}
@@ -100,7 +104,7 @@ fn rule_01_a_kept_id_is_not_used_twice_so_that_a_late_answer_never_fits() {
         A> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
         A< {"id":1,"result":{"connection_id":"conn-2"}}
         A> {"id":5,"method":"getTabs"}
-        E< {"id":"conn-2:5","method":"getTabs"}
+        E< {"id":3,"method":"getTabs"}
         "#,
     );
     assert_eq!(conversation.relay.counters().late_answers, 1);
@@ -184,33 +188,49 @@ fn rule_03_an_id_comes_back_exactly_as_the_client_wrote_it() {
 #[test]
 fn rule_04_mapped_ids_have_a_colon_and_kept_ids_never_do() {
     let mut conversation = play_with(with_id_mode(CommandIdMode::Preserve), CONNECTED);
+    conversation.continue_with(BOB);
     conversation.continue_with(
         r#"
         A> {"id":"a:b","method":"getTabs"}
-        E< {"id":"conn-1:a:b"}
+        E< {"id":1}
         A> {"id":"a-b","method":"getTabs"}
         E< {"id":"a-b"}
+        B> {"id":"a-b","method":"getTabs"}
+        E< {"id":"conn-2:a-b"}
         "#,
     );
 }
 
 #[test]
-fn rule_05_ids_that_extensions_take_for_none_or_would_change_are_mapped() {
-    let mut conversation = play_with(with_id_mode(CommandIdMode::Preserve), CONNECTED);
+fn rule_05_ids_that_extensions_take_for_none_or_would_change_are_never_sent() {
+    let mut conversation = play(CONNECTED);
     conversation.continue_with(
         r#"
         A> {"id":0,"method":"getTabs"}
         E< {"id":"conn-1:0"}
-        A> {"id":"","method":"getTabs"}
-        E< {"id":"conn-1:"}
-        A> {"id":-5,"method":"getTabs"}
-        E< {"id":"conn-1:-5"}
-        A> {"id":12345678901234567890,"method":"getTabs"}
-        E< {"id":"conn-1:12345678901234567890"}
         E> {"id":"conn-1:0","result":{}}
         A< {"id":0,"result":{}}
+        A> {"id":"","method":"getTabs"}
+        E< {"id":"conn-1:"}
         E> {"id":"conn-1:","result":{}}
         A< {"id":"","result":{}}
+        "#,
+    );
+    let mut conversation = play_with(with_id_mode(CommandIdMode::Preserve), CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> {"id":0,"method":"getTabs"}
+        E< {"id":1}
+        A> {"id":"","method":"getTabs"}
+        E< {"id":2}
+        A> {"id":-5,"method":"getTabs"}
+        E< {"id":3}
+        A> {"id":12345678901234567890,"method":"getTabs"}
+        E< {"id":4}
+        E> {"id":1,"result":{}}
+        A< {"id":0,"result":{}}
+        E> {"id":4,"result":{}}
+        A< {"id":12345678901234567890,"result":{}}
         "#,
     );
 }
