@@ -205,7 +205,7 @@ impl ExtensionSide {
     pub(crate) fn has_room(&self, socket: SocketId) -> bool {
         let id = self.of_socket(socket);
         let known = id.and_then(|id| self.extensions.get(id));
-        known.is_none_or(Extension::has_room)
+        known.is_none_or(|known| known.has_room())
     }
 
     /// An extension's socket does not take what is written to it.
