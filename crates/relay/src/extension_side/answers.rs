@@ -37,7 +37,9 @@ impl Extension {
             self.note_late_answer(&key);
             return;
         };
+        let limit = context.settings.max_answer;
         let outcome = match (message.result(), message.error()) {
+            _ if message.len() > limit => Err(RelayFault::TooLarge(limit)),
             _ if message.kind() == Kind::Malformed => Err(RelayFault::EmptyAnswer),
             (_, Some(error)) => Ok(AnswerBody {
                 member: "error",

@@ -214,3 +214,24 @@ fn requests_to_the_relay_itself_are_limited_too() {
         "#,
     );
 }
+
+#[test]
+fn an_answer_over_the_limit_fails_its_command_and_nothing_else() {
+    let settings = RelaySettings {
+        max_answer: 60,
+        ..RelaySettings::default()
+    };
+    let mut conversation = play_with(settings, CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> {"id":2,"method":"getTabs"}
+        E< {"id":"conn-1:2"}
+        E> {"id":"conn-1:2","result":{"tabs":[],"text":"0123456789012345678901234567890123456789"}}
+        A< {"id":2,"error":{"code":-32007,"data":{"reason":"too_large"}}}
+        A> {"id":3,"method":"getTabs"}
+        E< {"id":"conn-1:3"}
+        E> {"id":"conn-1:3","result":{"tabs":[]}}
+        A< {"id":3,"result":{"tabs":[]}}
+        "#,
+    );
+}
