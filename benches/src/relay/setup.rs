@@ -91,7 +91,8 @@ impl RelaySetup {
         };
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let process = BenchProcess::start(&self.register, command)?;
-        let url = process.listening_on()?.replacen("https", "http", 1);
+        let url = process.listening_on()?;
+        let url = url.replacen("wss:", "http:", 1).replacen("ws:", "http:", 1);
         let (address, _) = split_url(&url)?;
         let tls = (tls == BenchTls::On).then(|| Arc::clone(&self.tls));
         Ok(RunningRelay {
