@@ -219,7 +219,7 @@ async fn large_answer(setup: &RelaySetup, running: &RunningRelay) -> Result<Meas
     let idle = usage::of_process(process);
     let start = Instant::now();
     client
-        .say(r#"{"jsonrpc":"2.0","id":1,"method":"createTab","params":{}}"#)
+        .say(r#"{"jsonrpc":"2.0","id":1,"method":"listExtensions","params":{}}"#)
         .await?;
     while client.reader.length().await? < LARGE_BYTES {}
     let seconds = start.elapsed().as_secs_f64();

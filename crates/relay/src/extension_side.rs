@@ -320,7 +320,7 @@ impl ExtensionSide {
             }
             let deadlines = [
                 known.next_deadline(now.elapsed),
-                known.long_deadline(settings.stall),
+                known.long_deadline(settings),
             ];
             for deadline in deadlines.into_iter().flatten() {
                 next = next.min(deadline);

@@ -81,11 +81,17 @@ impl AnsweredRequest {
     }
 }
 
+/// The longest id of a client's request. It is kept several times while the request is open, and for a while after that.
+const MAX_ID: usize = 256;
+
 /// The id of a client's request, if it is one that can be mapped: a string without a reserved prefix, or an integer.
 pub(crate) fn client_id_of(message: &Message) -> Result<Id, RelayFault> {
     let id = message
         .id()
         .ok_or(RelayFault::InvalidRequest("id is missing"))?;
+    if id.token().len() > MAX_ID {
+        return Err(RelayFault::InvalidRequest("id is longer than 256 bytes"));
+    }
     match id.key() {
         IdKey::String(text) => {
             let is_reserved = [RELAY_PREFIX, EXTENSION_PREFIX]

@@ -114,7 +114,8 @@ impl Default for RelaySettings {
             access: RelayAccess::default(),
             command_timeout: Duration::from_secs(30),
             resume_window: Duration::from_secs(30),
-            status_interval: Duration::from_secs(20),
+            // Deadlines are looked at four times a second, and 20 s are allowed.
+            status_interval: Duration::from_secs(19),
             renew_before: Duration::from_secs(60),
             max_sockets: 256,
             max_connections: 64,

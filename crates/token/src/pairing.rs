@@ -43,10 +43,10 @@ struct OpenCode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PairingError {
     /// Each of them makes it easier to guess one.
-    #[error("{MAX_OPEN} codes are open already; wait until some were used or have expired")]
+    #[error("{MAX_OPEN} codes are open already; wait until some are used or expire")]
     TooManyCodes,
     /// The system has no random numbers.
-    #[error("the system gives no random numbers")]
+    #[error("cannot get random numbers from the system")]
     NoRandomness,
 }
 

@@ -33,7 +33,7 @@ pub struct RelayArgs {
     #[command(subcommand)]
     pub command: Option<RelayCommand>,
 
-    /// Ask for no tokens: one user, on this machine only
+    /// Do not require tokens: one user, on this machine only
     #[arg(
         long,
         conflicts_with_all = ["jwt_secret_file", "jwt_public_key", "jwks", "revoked_file"],
@@ -41,7 +41,7 @@ pub struct RelayArgs {
     )]
     pub direct: bool,
 
-    /// Check tokens with the secret in this file (HS256) [default: the one of `relay init`]
+    /// Check tokens with the secret in this file (HS256) [default: the one that `relay init` created]
     #[arg(long, value_name = "FILE", help_heading = "Tokens")]
     pub jwt_secret_file: Option<PathBuf>,
 
@@ -58,7 +58,7 @@ pub struct RelayArgs {
     #[arg(long, value_name = "FILE|URL", conflicts_with_all = ["jwt_secret_file", "jwt_public_key"], help_heading = "Tokens")]
     pub jwks: Option<PathBuf>,
 
-    /// Tokens that are not accepted any more; read again when it changes [default: that of `token revoke`]
+    /// File that lists revoked tokens; read again when it changes [default: that of `token revoke`]
     #[arg(long, value_name = "FILE", help_heading = "Tokens")]
     pub revoked_file: Option<PathBuf>,
 

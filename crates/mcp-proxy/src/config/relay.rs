@@ -126,7 +126,7 @@ fn refuse_other_flags(args: &RelayArgs) -> Result<()> {
     match given.iter().find(|(given, _)| *given) {
         Some((_, what)) => {
             bail!(
-                "{what} means nothing to relay: clients and extensions connect to it over WebSocket"
+                "{what} does not apply to `relay`: clients and extensions connect to it over WebSocket"
             )
         }
         None => Ok(()),

@@ -25,8 +25,9 @@ impl RelayFile {
         if let Some(path) = named {
             return Ok(path.to_owned());
         }
-        let folder = config_folder()
-            .with_context(|| format!("neither XDG_CONFIG_HOME nor HOME is set: say {flag} FILE"))?;
+        let folder = config_folder().with_context(|| {
+            format!("neither XDG_CONFIG_HOME nor HOME is set: pass {flag} FILE")
+        })?;
         Ok(folder.join("relay").join(name))
     }
 }

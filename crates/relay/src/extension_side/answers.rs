@@ -38,16 +38,18 @@ impl Extension {
             return;
         };
         let limit = context.settings.max_answer;
-        let outcome = match (message.result(), message.error()) {
+        let outcome = match (message.kind(), message.result(), message.error()) {
             _ if message.len() > limit => Err(RelayFault::TooLarge(limit)),
-            _ if message.kind() == Kind::Malformed => Err(RelayFault::EmptyAnswer),
-            (_, Some(error)) => Ok(AnswerBody {
+            (Kind::Error, _, Some(error)) => Ok(AnswerBody {
                 member: "error",
                 value: error_value(message, error),
             }),
-            (Some(result), None) => self.result(&sent, message, result),
-            (None, None) => Err(RelayFault::EmptyAnswer),
+            (Kind::Response, Some(result), _) => self.result(&sent, message, result),
+            _ => Err(RelayFault::EmptyAnswer),
         };
+        if outcome.is_err() {
+            self.forget_current(&sent);
+        }
         answer(sent.connection, sent.number, outcome, context);
     }
 

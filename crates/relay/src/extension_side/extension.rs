@@ -104,11 +104,10 @@ impl Extension {
         self.expires_at = new.expires_at;
         self.status_due = context.now.elapsed + context.settings.status_interval;
         self.questions.clear();
-        self.abandoned.clear();
         let is_shared = context.settings.shared_debugger || self.debugger.is_some();
         self.debugger = is_shared.then(SharedDebugger::default);
-        // `proxy:1` was the question that it has answered.
-        self.last_question = 1;
+        // `proxy:1` was the question that it has answered. Numbers of an older socket are not used again: it may still answer them.
+        self.last_question = self.last_question.max(1);
         self.asked_at_expiry = None;
     }
 
@@ -203,6 +202,10 @@ impl Extension {
         context: &mut RelayContext<'_>,
     ) {
         let sent = std::mem::take(&mut self.sent);
+        for (id, command) in &sent {
+            // It may be carried out and answered all the same, even on another socket.
+            self.abandon(id.clone(), command);
+        }
         self.fail(sent.into_values().collect(), fault, context);
         for known in self.connections.values_mut() {
             known.forget_sent();

@@ -16,6 +16,7 @@ use crate::context::RelayContext;
 use crate::exchange::{AnswerCutCause, ToClients};
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::{ExtensionId, RelayConnectionId};
+use crate::settings::RelaySettings;
 use crate::tabs;
 
 /// A client is cut that does not take so much in the time that a stall may last.
@@ -35,6 +36,8 @@ pub(super) struct ForwardedAnswer {
     credit: Option<i64>,
     /// Since when nothing could be sent to a client that takes this answer.
     blocked_since: Option<Duration>,
+    /// How long that was the case before.
+    blocked: Duration,
     /// When the extension must have sent more.
     deadline: Duration,
     /// All of it has come.
@@ -70,6 +73,7 @@ impl Extension {
             waiting: VecDeque::new(),
             credit: None,
             blocked_since: None,
+            blocked: Duration::ZERO,
             deadline: Duration::ZERO,
             has_ended: false,
         };
@@ -164,7 +168,9 @@ impl Extension {
         {
             let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
             answer.credit = Some(answer.credit.unwrap_or(0).saturating_add(bytes));
-            answer.blocked_since = None;
+            if let Some(since) = answer.blocked_since.take() {
+                answer.blocked += context.now.elapsed.saturating_sub(since);
+            }
             // Until now the extension had to wait.
             answer.deadline = context.now.elapsed + context.settings.command_timeout;
             self.send_waiting(context);
@@ -190,12 +196,17 @@ impl Extension {
 
     /// Ends an answer that does not come any further, for whatever reason.
     pub(super) fn expire_long(&mut self, context: &mut RelayContext<'_>) {
-        let LongMessage::Forwarded(answer) = &self.long else {
+        let Some(deadline) = self.long_deadline(context.settings) else {
             return;
         };
-        if answer.next_deadline(context.settings.stall) > context.now.elapsed {
+        if deadline > context.now.elapsed {
             return;
         }
+        let LongMessage::Forwarded(answer) = &self.long else {
+            // The command that it answers, if it answers one, has a deadline of its own.
+            self.long = LongMessage::Skipped;
+            return;
+        };
         let cause = match answer.blocked_since {
             Some(_) => AnswerCutCause::NotRead,
             None => {
@@ -207,10 +218,15 @@ impl Extension {
         self.skip_rest(context);
     }
 
-    pub(super) fn long_deadline(&self, stall: Duration) -> Option<Duration> {
+    /// When what it is saying must have come further.
+    pub(super) fn long_deadline(&self, settings: &RelaySettings) -> Option<Duration> {
         match &self.long {
-            LongMessage::Forwarded(answer) => Some(answer.next_deadline(stall)),
-            _ => None,
+            LongMessage::Forwarded(answer) => {
+                let others_wait = !self.sent.is_empty();
+                Some(answer.next_deadline(settings, others_wait))
+            }
+            LongMessage::Collected(collected) => Some(collected.deadline),
+            LongMessage::Nothing | LongMessage::Skipped => None,
         }
     }
 
@@ -242,10 +258,17 @@ impl ForwardedAnswer {
         self.has_ended = true;
     }
 
-    fn next_deadline(&self, stall: Duration) -> Duration {
-        match self.blocked_since {
-            Some(since) => since + stall,
-            None => self.deadline,
+    fn next_deadline(&self, settings: &RelaySettings, others_wait: bool) -> Duration {
+        let Some(since) = self.blocked_since else {
+            return self.deadline;
+        };
+        match others_wait {
+            // In all it may hold others up for half as long as their commands may take.
+            true => {
+                let rest = (settings.command_timeout / 2).saturating_sub(self.blocked);
+                since + rest.min(settings.stall)
+            }
+            false => since + settings.stall,
         }
     }
 }

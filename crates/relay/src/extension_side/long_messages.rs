@@ -4,6 +4,8 @@
 //! has to read as a whole is collected: results that say which tabs there are, errors, notifications, and messages whose id does
 //! not stand in front of a long result. What nobody waits for is skipped.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use mcp_proxy_wire::{IdKey, Kind, Message, open_member_start, read_partial_head};
 
@@ -45,12 +47,22 @@ pub(super) enum LongMessage {
     /// None has.
     #[default]
     Nothing,
-    /// It is needed whole. The command that it answers, if that is known.
-    Collected(BytesMut, Option<IdKey>),
+    /// It is needed whole.
+    Collected(CollectedMessage),
     /// It is forwarded.
     Forwarded(Box<ForwardedAnswer>),
     /// Nobody wants the rest.
     Skipped,
+}
+
+/// A message that is collected.
+#[derive(Debug)]
+pub(super) struct CollectedMessage {
+    bytes: BytesMut,
+    /// The command that it answers, if that is known.
+    key: Option<IdKey>,
+    /// When more of it must have come.
+    pub(super) deadline: Duration,
 }
 
 impl Extension {
@@ -67,8 +79,8 @@ impl Extension {
         }
         let is_last = piece.place == PiecePlace::Last;
         match std::mem::take(&mut self.long) {
-            LongMessage::Collected(bytes, key) => {
-                return self.collect((bytes, key), &piece.bytes, is_last, context);
+            LongMessage::Collected(collected) => {
+                return self.collect(collected, &piece.bytes, is_last, context);
             }
             LongMessage::Forwarded(mut answer) => {
                 if is_last {
@@ -96,6 +108,14 @@ impl Extension {
         let key = key.filter(|key| matches!(AnsweredRequest::of(key), AnsweredRequest::Command));
         let key = key.filter(|_| matches!(head.kind, Kind::Response | Kind::Error));
         let sent = key.as_ref().map(|key| self.sent.get(key));
+        let deadline = context.now.elapsed + context.settings.command_timeout;
+        let collected = |key| {
+            LongMessage::Collected(CollectedMessage {
+                bytes: BytesMut::from(front.clone()),
+                key,
+                deadline,
+            })
+        };
         self.long = match (&key, sent) {
             (Some(key), Some(None)) => {
                 context.counters.late_answers += 1;
@@ -117,22 +137,22 @@ impl Extension {
                     Some(start) => {
                         return self.begin_answer(own, &key.clone(), &front, start, context);
                     }
-                    None => LongMessage::Collected(BytesMut::from(front), Some(key.clone())),
+                    None => collected(Some(key.clone())),
                 }
             }
-            _ => LongMessage::Collected(BytesMut::from(front), key),
+            _ => collected(key),
         };
     }
 
     fn collect(
         &mut self,
-        (mut collected, key): (BytesMut, Option<IdKey>),
+        mut collected: CollectedMessage,
         bytes: &Bytes,
         is_last: bool,
         context: &mut RelayContext<'_>,
     ) -> Option<Message> {
-        if collected.len() + bytes.len() > context.settings.max_answer {
-            match &key {
+        if collected.bytes.len() + bytes.len() > context.settings.max_answer {
+            match &collected.key {
                 Some(key) => self.refuse_answer(key, context),
                 None => context.counters.ignored += 1,
             }
@@ -141,30 +161,36 @@ impl Extension {
             }
             return None;
         }
-        collected.extend_from_slice(bytes);
+        collected.bytes.extend_from_slice(bytes);
         if is_last {
-            return Some(Message::parse(collected.freeze()));
+            return Some(Message::parse(collected.bytes.freeze()));
         }
         // It makes progress.
-        if let Some(sent) = key.as_ref().and_then(|key| self.sent.get_mut(key)) {
-            let later = context.now.elapsed + context.settings.command_timeout;
+        let later = context.now.elapsed + context.settings.command_timeout;
+        collected.deadline = later;
+        let sent = collected.key.as_ref();
+        if let Some(sent) = sent.and_then(|key| self.sent.get_mut(key)) {
             sent.deadline = sent.deadline.max(later);
         }
-        self.long = LongMessage::Collected(collected, key);
+        self.long = LongMessage::Collected(collected);
         None
     }
 
     /// A command whose answer is too long.
     fn refuse_answer(&mut self, key: &IdKey, context: &mut RelayContext<'_>) {
         if let Some(sent) = self.finish_sent(key) {
-            if let Some(known) = self.connections.get_mut(&sent.connection)
-                && sent.tab_use.acquires()
-            {
-                // Nobody has read which tab it is.
-                known.current = None;
-            }
+            self.forget_current(&sent);
             let fault = RelayFault::TooLarge(context.settings.max_answer);
             answer(sent.connection, sent.number, Err(fault), context);
+        }
+    }
+
+    /// The answer to a command could not be read: if it was about another tab, nobody knows about which.
+    pub(super) fn forget_current(&mut self, sent: &SentCommand) {
+        if let Some(known) = self.connections.get_mut(&sent.connection)
+            && sent.tab_use.acquires()
+        {
+            known.current = None;
         }
     }
 

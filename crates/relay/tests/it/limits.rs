@@ -235,3 +235,17 @@ fn an_answer_over_the_limit_fails_its_command_and_nothing_else() {
         "#,
     );
 }
+
+#[test]
+fn ids_of_requests_are_short() {
+    let mut conversation = play(CONNECTED);
+    let id = "i".repeat(255);
+    conversation.continue_with(&format!(
+        r#"
+        A> {{"id":"{id}","method":"getTabs"}}
+        A< {{"id":"{id}","error":{{"code":-32600}}}}
+        A> {{"id":2,"method":"getTabs"}}
+        E< {{"id":"conn-1:2"}}
+        "#
+    ));
+}

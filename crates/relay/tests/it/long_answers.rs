@@ -479,3 +479,56 @@ fn a_second_long_answer_waits_for_the_first() {
         "#,
     );
 }
+
+#[test]
+fn a_client_that_reads_a_little_holds_others_up_for_a_limited_time() {
+    let mut conversation = deaf_client();
+    conversation.continue_with(
+        r#"
+        B> {"id":2,"method":"getTabs"}
+        E< {"id":"conn-2:2"}
+        "#,
+    );
+    let (client, extension) = (conversation.socket("A"), conversation.socket("E"));
+    let piece = "x".repeat(128 << 10);
+    let mut seconds = 0;
+    // Every four seconds it takes what there is, and no more: it never stalls for five.
+    while conversation.relay.counters().slow_readers == 0 {
+        conversation.continue_with("@ 4");
+        seconds += 4;
+        assert!(seconds < 30, "it is still served");
+        conversation.relay.take(client, 1 << 20, conversation.now());
+        while conversation.relay.has_room(extension)
+            && conversation.relay.counters().slow_readers == 0
+        {
+            conversation.piece("E", &piece, PiecePlace::Middle);
+        }
+    }
+    assert!(seconds >= 12, "{seconds}");
+    conversation.continue_with(
+        r#"
+        E>] "}}
+        E> {"id":"conn-2:2","result":{"tabs":[{"id":11}]}}
+        B< {"id":2,"result":{}}
+        "#,
+    );
+}
+
+#[test]
+fn a_message_that_is_collected_and_does_not_go_on_is_forgotten() {
+    let mut conversation = two_clients(RelaySettings::default());
+    conversation.continue_with(
+        r#"
+        E>[ {"method":"notifications/tab_info_update","params":{"text":"
+        @ 29
+        E>| more
+        @ 31
+        E>| too late
+        E>] "}}
+        A> {"id":3,"method":"getTabs"}
+        E< {"id":"conn-1:3"}
+        E> {"id":"conn-1:3","result":{"tabs":[{"id":11}]}}
+        A< {"id":3}
+        "#,
+    );
+}

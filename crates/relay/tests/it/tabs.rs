@@ -288,3 +288,56 @@ fn a_late_selection_makes_its_connection_select_again() {
         "#,
     );
 }
+
+#[test]
+fn a_selection_that_an_extension_ends_after_a_reconnect_takes_the_tab_away() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"createTab"}
+        E< {"id":"conn-1:3"}
+        E-
+        A< {"id":3,"error":{"code":-32004}}
+        A< {"method":"disconnected"}
+        F+ extension chrome
+        F< {"method":"authenticated"}
+        A> {"id":4,"method":"connect","params":{"extension_id":"ext-chrome"}}
+        A< {"id":4,"result":{"connection_id":"conn-1"}}
+        F> {"id":"conn-1:3","result":{"tab":{"id":12}}}
+        A> {"id":5,"method":"screenshot"}
+        A< {"id":5,"error":{"code":-32003,"data":{"reason":"no_tab"}}}
+        "#,
+    );
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_leaves_no_current_tab() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"createTab"}
+        E< {"id":"conn-1:3"}
+        E> {"id":"conn-1:3"}
+        A< {"id":3,"error":{"code":-32603}}
+        A> {"id":4,"method":"screenshot"}
+        A< {"id":4,"error":{"code":-32003,"data":{"reason":"no_tab"}}}
+        "#,
+    );
+}
+
+#[test]
+fn a_result_next_to_an_empty_error_is_a_result() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> {"id":2,"method":"createTab"}
+        E< {"id":"conn-1:2"}
+        E> {"id":"conn-1:2","result":{"tab":{"id":11}},"error":null}
+        A< {"id":2,"result":{"tab":{"id":11}}}
+        A> {"id":3,"method":"screenshot"}
+        E< {"id":"conn-1:3"}
+        "#,
+    );
+}

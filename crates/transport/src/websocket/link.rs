@@ -17,6 +17,8 @@ use super::{
 
 /// The close code of a socket that has done its work.
 const NORMAL: u16 = 1000;
+/// That of one that sent a message that is too large.
+const TOO_LARGE: u16 = 1009;
 /// A message up to this length is always one frame of the link.
 const WHOLE_MAX: usize = 256 * 1024;
 
@@ -99,7 +101,7 @@ impl<S: AsyncRead + AsyncWrite + Send> FrameReader for MessageReader<S> {
             loop {
                 let body = match self.reader.next().await {
                     Ok(SocketEvent::Message(message)) => Some(Body::Whole(Message::parse(message))),
-                    Ok(SocketEvent::Piece { bytes, is_last }) => self.piece(bytes, is_last),
+                    Ok(SocketEvent::Piece { bytes, is_last }) => self.piece(bytes, is_last)?,
                     Ok(SocketEvent::Pong) => None,
                     Err(end) => return Err(link_end(&end)),
                 };
@@ -115,32 +117,41 @@ impl<S: AsyncRead + AsyncWrite + Send> FrameReader for MessageReader<S> {
 
 impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
     /// What a piece comes to. `None` while it is collected.
-    fn piece(&mut self, bytes: Bytes, is_last: bool) -> Option<Body> {
+    fn piece(&mut self, bytes: Bytes, is_last: bool) -> Result<Option<Body>, LinkEnd> {
         if self.is_inside {
             self.is_inside = !is_last;
-            return Some(match is_last {
+            return Ok(Some(match is_last {
                 true => Body::Close(chunk(bytes)),
                 false => Body::More(chunk(bytes)),
-            });
+            }));
         }
-        if self.collected.is_empty() {
+        let passes_pieces = self.handle.passes_pieces.load(Ordering::Relaxed);
+        if self.collected.is_empty() && passes_pieces {
             self.collected.reserve(WHOLE_MAX + PIECE_MAX);
         }
         self.collected.extend_from_slice(&bytes);
         if is_last {
             let message = std::mem::take(&mut self.collected).freeze();
-            return Some(Body::Whole(Message::parse(message)));
+            return Ok(Some(Body::Whole(Message::parse(message))));
         }
-        let under_way = self.reader.under_way()?;
-        let is_passed_on = under_way.is_text && self.handle.passes_pieces.load(Ordering::Relaxed);
-        if !is_passed_on || self.collected.len() <= WHOLE_MAX {
-            return None;
+        let Some(under_way) = self.reader.under_way() else {
+            return Ok(None);
+        };
+        if !passes_pieces || self.collected.len() <= WHOLE_MAX {
+            return Ok(None);
+        }
+        if !under_way.is_text {
+            // Its pieces could not be passed on as text, and nothing limits what would have to be kept.
+            let reason = "binary messages must be short";
+            self.handle.set_close(TOO_LARGE, reason);
+            let code = ErrorCode::BAD_REQUEST;
+            return Err(LinkEnd::failed(Side::Client, code, reason));
         }
         let announced = &self.handle.announced;
         announced.store(under_way.length, Ordering::Relaxed);
         self.is_inside = true;
         let first = std::mem::take(&mut self.collected).freeze();
-        Some(Body::Open(chunk(first)))
+        Ok(Some(Body::Open(chunk(first))))
     }
 }
 
