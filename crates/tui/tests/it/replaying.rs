@@ -36,7 +36,7 @@ fn an_answer_leads_to_the_request_that_is_sent_again() {
     stage.press(&["r"]);
     assert_eq!(stage.selected(), Some(8));
     stage.says(&["#8"]);
-    let params = json!({"sequence": 8, "session": "fresh"});
+    let params = json!({"sequence": 8});
     let why = "the server does not start";
     stage.expect("replay", params, Err(why));
     stage.complains(&["#8", why]);
@@ -49,7 +49,7 @@ fn an_answer_leads_to_the_request_that_is_sent_again() {
 fn a_message_is_changed_before_it_is_sent_again() {
     let mut stage = TestUi::live(record::ordinary());
     stage.press(&["R", "ctrl-s"]);
-    let params = json!({"sequence": 8, "session": "fresh"});
+    let params = json!({"sequence": 8});
     assert_eq!(stage.asked(), [("replay", params)], "unchanged");
     stage.press(&["R", "down", "end", "backspace", "backspace", "backspace"]);
     stage.letters("1\",");
@@ -77,7 +77,7 @@ fn what_is_no_request_is_sent_again_only_when_asked_twice() {
         assert!(editor.sends_invalid);
         stage.complains(&["Ctrl-S"]);
         stage.press(&["ctrl-s"]);
-        let params = json!({"sequence": 8, "session": "fresh", "raw": text, "as_is": true});
+        let params = json!({"sequence": 8, "raw": text, "as_is": true});
         stage.expect("replay", params, Err("the server has ended"));
         // It comes back, to be changed.
         assert!(!stage.is_plain());
@@ -164,7 +164,7 @@ fn a_notification_has_no_answer_to_compare() {
         .client(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     stage.record.flush();
     let answer = json!({"request": 10, "answer": null, "conn": "c2", "latency_ms": null, "raw": Value::Null});
-    let params = json!({"sequence": 3, "session": "fresh"});
+    let params = json!({"sequence": 3});
     stage.expect("replay", params, Ok(answer));
     assert_eq!(stage.app.tabs[0].replays[&3], (10, None));
     stage.says(&["#3", "#10"]);

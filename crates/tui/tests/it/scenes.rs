@@ -290,7 +290,7 @@ pub fn replayed() -> TestUi {
     stage.record.result(2, call, found);
     stage.record.flush();
     let answer = json!({"request": 10, "answer": 11, "conn": "c2", "latency_ms": 31.0, "raw": {}});
-    let params = json!({"sequence": 8, "session": "fresh"});
+    let params = json!({"sequence": 8});
     stage.expect("replay", params, Ok(answer));
     stage.all_read(11);
     stage
