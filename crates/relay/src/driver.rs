@@ -138,7 +138,9 @@ impl RelayDriver {
             return opening_socket::turn_away(&mut socket, RelayClose::Restart).await;
         }
         let id = SocketId(self.next_socket.fetch_add(1, Ordering::Relaxed));
-        let Some(joined) = opening_socket::open(self, id, socket).await else {
+        // What is large and does not last, or is not for every socket, does not count for those that idle.
+        let opening = Box::pin(opening_socket::open(self, id, socket));
+        let Some(joined) = opening.await else {
             return;
         };
         let _leaves = LeaveOnDrop {
@@ -153,7 +155,7 @@ impl RelayDriver {
                 .change(self.now(), |relay, now| relay.shut_down(now));
         }
         match joined.role {
-            SocketRole::Client => client_socket::serve(self, id, joined).await,
+            SocketRole::Client => Box::pin(client_socket::serve(self, id, joined)).await,
             SocketRole::Extension => extension_socket::serve(self, id, joined).await,
         }
     }
@@ -230,11 +232,11 @@ impl RelayDriver {
     fn tick(&self) {
         let now = self.now();
         let mut is_any_empty = false;
-        for user in self.all_users() {
-            if user.is_due(now.elapsed) {
-                user.change(now, |relay, now| relay.tick(now));
-                is_any_empty |= user.is_empty();
-            }
+        let is_due = |user: &&Arc<SharedUser>| user.is_due(now.elapsed);
+        let due: Vec<_> = lock(&self.users).values().filter(is_due).cloned().collect();
+        for user in due {
+            user.change(now, |relay, now| relay.tick(now));
+            is_any_empty |= user.is_empty();
         }
         if is_any_empty {
             // Under the lock under which sockets join, so that none joins a user who is forgotten.

@@ -20,8 +20,13 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
         handle,
         early,
         woken,
-        ..
+        caller,
+        name,
+        token,
+        role: _,
     } = joined;
+    // Nobody asks for them again, and a socket may be open for days.
+    drop((caller, name, token));
     let (mut reader, mut writer) = (link.reader, link.writer);
     let (end, is_closed_here) = {
         let reading = read(driver, &user, id, &mut *reader, &*handle, early);
