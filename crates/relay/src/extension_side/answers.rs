@@ -74,7 +74,7 @@ impl Extension {
         let known = self.connections.get_mut(&sent.connection);
         let current = known.and_then(|known| known.current.as_mut());
         let instead = match current {
-            Some(current) if current.id == tab => {
+            Some(current) if Some(&current.id) == tab.as_ref() => {
                 current.shown = Bytes::copy_from_slice(&shown);
                 return body(message.raw().slice(result.range()));
             }

@@ -233,10 +233,8 @@ impl Extension {
     /// What a client is shown where an answer says which tab is current: its own tab, or nothing.
     fn own_tab(&mut self, connection: &RelayConnectionId, shown: Option<Bytes>) -> Bytes {
         let tab = match &shown {
-            Some(shown) => match tabs::tab_of(&Message::parse(shown.clone())) {
-                Some(tab) => Some(tab),
-                None => return shown.clone(),
-            },
+            Some(shown) if **shown == *b"null" => return shown.clone(),
+            Some(shown) => tabs::tab_of(&Message::parse(shown.clone())),
             None => None,
         };
         let known = self.connections.get_mut(connection);

@@ -341,3 +341,34 @@ fn a_result_next_to_an_empty_error_is_a_result() {
         "#,
     );
 }
+
+#[test]
+fn a_current_tab_in_any_form_is_the_callers_own() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    for (id, shown) in [
+        (3, r#"{"tabId":99,"title":"other"}"#),
+        (4, r#""other""#),
+        (5, r#"[{"id":99}]"#),
+        (6, r#"{"tab":{"id":99}}"#),
+    ] {
+        conversation.continue_with(&format!(
+            r#"
+            A> {{"id":{id},"method":"screenshot"}}
+            E< {{"id":"conn-1:{id}"}}
+            E> {{"id":"conn-1:{id}","result":{{"currentTab":{shown}}}}}
+            A<= {{"jsonrpc":"2.0","id":{id},"result":{{"currentTab":{{"id":11,"title":"a"}}}}}}
+            A> {{"id":{id},"method":"screenshot"}}
+            E< {{"method":"screenshot"}}
+            "#
+        ));
+        conversation.continue_with(&format!(
+            r#"
+            E>[ {{"id":"conn-1:{id}#{place}","result":{{"currentTab":{shown},
+            E>] "data":""}}}}
+            A< {{"id":{id},"result":{{"currentTab":{{"id":11}}}}}}
+            "#,
+            place = id - 2
+        ));
+    }
+}

@@ -17,6 +17,8 @@ use super::{
 
 /// The close code of a socket that has done its work.
 const NORMAL: u16 = 1000;
+/// Smaller pieces of a message are passed on together.
+const GATHERED_MIN: usize = 64 * 1024;
 /// That of one that sent a message that is too large.
 const TOO_LARGE: u16 = 1009;
 /// A message up to this length is always one frame of the link.
@@ -119,6 +121,18 @@ impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
     /// What a piece comes to. `None` while it is collected.
     fn piece(&mut self, bytes: Bytes, is_last: bool) -> Result<Option<Body>, LinkEnd> {
         if self.is_inside {
+            // Peers do not take a message in any number of fragments, and a slow one comes in very small pieces.
+            let bytes = match self.collected.is_empty() && (is_last || bytes.len() >= GATHERED_MIN)
+            {
+                true => bytes,
+                false => {
+                    self.collected.extend_from_slice(&bytes);
+                    if !is_last && self.collected.len() < GATHERED_MIN {
+                        return Ok(None);
+                    }
+                    self.collected.split().freeze()
+                }
+            };
             self.is_inside = !is_last;
             return Ok(Some(match is_last {
                 true => Body::Close(chunk(bytes)),

@@ -32,6 +32,8 @@ struct AuditLog {
     refused: RefusedLines,
     /// What went wrong last, which is said once.
     problem: Option<String>,
+    /// The last write has failed.
+    is_torn: bool,
 }
 
 /// The lines about refused tokens.
@@ -99,6 +101,7 @@ impl AuditLog {
             file,
             limit,
             refused: RefusedLines::default(),
+            is_torn: false,
             problem: None,
         })
     }
@@ -135,7 +138,13 @@ impl AuditLog {
             self.file = open_file(&self.path)?;
             self.length = 0;
         }
+        if self.is_torn {
+            // Part of a line may be there, which must not swallow the next one.
+            self.file.write_all(b"\n")?;
+        }
+        self.is_torn = true;
         self.file.write_all(text)?;
+        self.is_torn = false;
         self.length += text.len() as u64;
         Ok(())
     }

@@ -23,7 +23,7 @@ impl RelayManagement for RunningRelay {
             return Err(match *self.0.keys {
                 RelayKeys::Direct => "this relay needs no tokens (--direct)",
                 RelayKeys::Tokens { .. } => {
-                    "this relay cannot issue tokens: it has public keys only, and no secret"
+                    "this relay cannot issue tokens: it has no secret to sign them with"
                 }
             }
             .to_owned());

@@ -65,7 +65,7 @@ async fn messages_come_whole_until_pieces_are_asked_for() {
     loop {
         match read(link.reader.as_mut()).await {
             Body::More(chunk) => {
-                assert!(chunk.message.len() <= PIECE_MAX);
+                assert!(chunk.message.len() < PIECE_MAX + 64 * 1024);
                 length += chunk.message.len();
             }
             Body::Close(chunk) => {
@@ -131,4 +131,31 @@ async fn a_long_message_is_written_in_frames_of_limited_length() {
     let more = outgoing(Body::Whole(Message::parse("1")));
     let written = link.writer.write(&mut vec![more]).await;
     assert!(matches!(written, Err(LinkEnd::Closed)));
+}
+
+#[tokio::test]
+async fn small_pieces_are_gathered() {
+    let (mut link, handle, mut peer) = link();
+    handle.pass_pieces();
+    handle.set_max_message(usize::MAX);
+    let part = [b'y'; 1000];
+    peer.write_all(&frame(0x01, &part)).await.unwrap();
+    for _ in 0..998 {
+        peer.write_all(&frame(0x00, &part)).await.unwrap();
+    }
+    peer.write_all(&frame(0x80, &part)).await.unwrap();
+    let (mut bodies, mut length) = (0, 0);
+    loop {
+        bodies += 1;
+        match read(link.reader.as_mut()).await {
+            Body::Open(chunk) | Body::More(chunk) => length += chunk.message.len(),
+            Body::Close(chunk) => {
+                length += chunk.message.len();
+                break;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(length, 1_000_000);
+    assert!(bodies <= 16, "{bodies}");
 }
