@@ -7,6 +7,7 @@
 mod admission;
 mod client_socket;
 mod extension_socket;
+mod known_tokens;
 mod opening_socket;
 mod shared_user;
 

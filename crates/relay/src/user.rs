@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_proxy_wire::Message;
+use mcp_proxy_wire::{Id, Message};
 use rustc_hash::FxHashMap;
 
 use crate::audit::RelayAuditEvent;
@@ -131,6 +131,19 @@ impl UserRelay {
                 outbox.push(message);
                 context.sockets_with_output.push(socket);
             }
+        });
+    }
+
+    /// Refuses a client's request that the driver does not pass on.
+    pub fn refuse_request(
+        &mut self,
+        socket: SocketId,
+        id: Option<&Id>,
+        fault: &RelayFault,
+        now: RelayTime,
+    ) {
+        self.run(now, |clients, _, context| {
+            clients.refuse(socket, id, fault, context)
         });
     }
 

@@ -216,18 +216,19 @@ fn join(
     (user, woken)
 }
 
-/// Checks the credentials that an open socket shows again. They must be good, and the same user's.
+/// Checks the credentials that an open socket shows again. Whether they are good, and the same user's.
 pub(super) fn renew(
     driver: &RelayDriver,
     user: &SharedUser,
     id: SocketId,
     credentials: &Credentials,
-) {
+) -> bool {
     if let Err(fault) = user.change(driver.now(), |relay, now| relay.count_renewal(now)) {
-        let answer = fault.answer(credentials.request.as_ref());
-        return user.change(driver.now(), |relay, now| {
-            relay.send_to_client(id, answer, now)
+        let request = credentials.request.as_ref();
+        user.change(driver.now(), |relay, now| {
+            relay.refuse_request(id, request, &fault, now)
         });
+        return false;
     }
     let checked = (driver.options.check)(&credentials.token);
     let checked = checked.and_then(|checked| match checked.user == user.name() {
@@ -250,9 +251,11 @@ pub(super) fn renew(
         Ok(checked) => relay.renewed(id, credentials, checked.expires_at, now),
         Err(why) => relay.refused(id, &credentials.refusal(why), now),
     });
+    let is_good = checked.is_ok();
     if let Ok(checked) = checked {
         user.set_token(id, checked);
     }
+    is_good
 }
 
 /// Closes a socket that has not shown a good token.
