@@ -101,7 +101,7 @@ pub struct RelayDriver {
     users: Mutex<FxHashMap<Arc<str>, Arc<SharedUser>>>,
     next_socket: AtomicU64,
     admission: AuthenticationRate,
-    /// The counters of users who have left.
+    /// The counters of users who have left, and of sockets that never had one.
     gone: Mutex<RelayCounters>,
     is_stopping: AtomicBool,
 }
@@ -202,6 +202,11 @@ impl RelayDriver {
         counts.fold((0, 0), |(clients, extensions), (more, others)| {
             (clients + more, extensions + others)
         })
+    }
+
+    /// Counts what only the driver knows.
+    fn count(&self, count: impl FnOnce(&mut RelayCounters)) {
+        count(&mut lock(&self.gone));
     }
 
     /// Tells the audit log what only the driver knows.

@@ -220,6 +220,7 @@ impl UserRelay {
         if open < self.shared.settings.max_sockets {
             return false;
         }
+        self.shared.counters.socket_limit += 1;
         let mut outbox = Outbox::default();
         outbox.close(RelayClose::TryLater("too many sockets of this user"));
         self.replaced.insert(socket, outbox);

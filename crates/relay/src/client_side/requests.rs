@@ -70,10 +70,7 @@ impl ClientSide {
         fault: &RelayFault,
         context: &mut RelayContext<'_>,
     ) {
-        match fault {
-            RelayFault::RateLimited { .. } => context.counters.rate_limited += 1,
-            _ => context.counters.refused += 1,
-        }
+        context.counters.count_refusal(fault);
         self.send(socket, fault.answer(id), context);
     }
 

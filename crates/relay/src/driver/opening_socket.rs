@@ -252,6 +252,9 @@ pub(super) fn renew(
         Err(why) => relay.refused(id, &credentials.refusal(why), now),
     });
     let is_good = checked.is_ok();
+    if !is_good {
+        driver.count(|counters| counters.refused_tokens += 1);
+    }
     if let Ok(checked) = checked {
         user.set_token(id, checked);
     }
@@ -267,6 +270,10 @@ async fn refuse(
 ) {
     // Without a close the peer has left by itself.
     if let Some(close) = output.close {
+        driver.count(|counters| match close {
+            RelayClose::TryLater(_) => counters.admission_limit += 1,
+            _ => counters.refused_tokens += 1,
+        });
         driver.audit(None, || AuditedAction::Refused {
             role,
             address: address(socket),
