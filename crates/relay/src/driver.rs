@@ -84,7 +84,7 @@ pub struct RelayOptions {
     pub settings: RelaySettings,
     /// Decides which tokens are valid.
     pub check: TokenCheck,
-    /// Called before the token of a new socket is checked.
+    /// Called before a token is checked.
     pub refresh_keys: Option<KeyRefresh>,
     /// How long a socket may take to show its token.
     pub authentication_deadline: Duration,

@@ -105,6 +105,7 @@ struct CredentialFilter {
 impl FrameReader for CredentialFilter {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(async move {
+            let known = into.len();
             loop {
                 if self.early.is_empty() {
                     let read = self.inner.lock().await.read(&mut self.early).await;
@@ -112,10 +113,18 @@ impl FrameReader for CredentialFilter {
                         opening_socket::note_stall(&self.driver, &self.user, self.id, end)
                     })?;
                 }
-                let frames = std::mem::take(&mut self.early);
+                // A handshake may take time, and this can be cancelled meanwhile. It is checked when nothing else is ready, and
+                // stays first in line until it has been.
+                let handshake = self.early.iter().position(is_handshake);
+                let before = handshake.unwrap_or(self.early.len());
+                let frames: Vec<Frame> = self.early.drain(..before).collect();
                 into.extend(frames.into_iter().filter(|frame| !self.takes(frame)));
-                if !into.is_empty() {
+                if into.len() > known {
                     return Ok(());
+                }
+                if handshake.is_some() {
+                    self.check_first().await;
+                    self.early.remove(0);
                 }
             }
         })
@@ -123,15 +132,11 @@ impl FrameReader for CredentialFilter {
 }
 
 impl CredentialFilter {
-    /// Takes a frame out of the conversation if it shows a token. A handshake is checked, and no other request may show one.
-    fn takes(&mut self, frame: &Frame) -> bool {
+    /// Takes a frame out of the conversation if it shows a token and is not a handshake.
+    fn takes(&self, frame: &Frame) -> bool {
         let Body::Whole(message) = &frame.body else {
             return false;
         };
-        if opening::is_handshake(message) {
-            self.check(message);
-            return true;
-        }
         let is_taken = self.tokens.are_shown_by(message);
         if is_taken {
             self.refuse(message);
@@ -139,12 +144,16 @@ impl CredentialFilter {
         is_taken
     }
 
-    fn check(&mut self, handshake: &Message) {
+    /// Checks the handshake that is first in line.
+    async fn check_first(&mut self) {
+        let Some(Body::Whole(handshake)) = self.early.first().map(|frame| &frame.body) else {
+            return;
+        };
         let (driver, user) = (&self.driver, &self.user);
         let access = driver.options.settings.access;
         match opening::client_credentials(handshake, access) {
             Ok(credentials) => {
-                let is_good = opening_socket::renew(driver, user, self.id, &credentials);
+                let is_good = opening_socket::renew(driver, user, self.id, &credentials).await;
                 if is_good && access == RelayAccess::Tokens {
                     self.tokens.renew(&credentials.token);
                 }
@@ -171,6 +180,10 @@ impl CredentialFilter {
             relay.refuse_request(self.id, id.as_ref(), fault, now)
         });
     }
+}
+
+fn is_handshake(frame: &Frame) -> bool {
+    matches!(&frame.body, Body::Whole(message) if opening::is_handshake(message))
 }
 
 /// Tells the relay when its client does not read, before the conversation ends for that.

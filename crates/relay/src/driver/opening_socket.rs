@@ -72,10 +72,7 @@ pub(super) async fn open(
     };
     let checked = match driver.admission.turn().await {
         Ok(()) => {
-            if let Some(refresh) = &driver.options.refresh_keys {
-                refresh(&credentials.token).await;
-            }
-            let checked = (driver.options.check)(&credentials.token);
+            let checked = check(driver, &credentials.token).await;
             checked.map_err(|why| credentials.refusal(why))
         }
         Err(()) => Err(SocketOutput {
@@ -217,7 +214,7 @@ fn join(
 }
 
 /// Checks the credentials that an open socket shows again. Whether they are good, and the same user's.
-pub(super) fn renew(
+pub(super) async fn renew(
     driver: &RelayDriver,
     user: &SharedUser,
     id: SocketId,
@@ -230,7 +227,7 @@ pub(super) fn renew(
         });
         return false;
     }
-    let checked = (driver.options.check)(&credentials.token);
+    let checked = check(driver, &credentials.token).await;
     let checked = checked.and_then(|checked| match checked.user == user.name() {
         true => Ok(checked),
         false => Err("Invalid token"),
@@ -259,6 +256,14 @@ pub(super) fn renew(
         user.set_token(id, checked);
     }
     is_good
+}
+
+/// Checks a token with the newest keys.
+async fn check(driver: &RelayDriver, token: &str) -> Result<CheckedToken, &'static str> {
+    if let Some(refresh) = &driver.options.refresh_keys {
+        refresh(token).await;
+    }
+    (driver.options.check)(token)
 }
 
 /// Closes a socket that has not shown a good token.
