@@ -1,6 +1,7 @@
 //! What only a relay is asked, and what only a relay says.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::{ControlRequest, Method};
 
@@ -34,7 +35,7 @@ pub struct RelayPairResult {
 }
 
 /// What a relay has counted, in `stats`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RelayStats {
     /// Users that have sockets.
@@ -45,22 +46,7 @@ pub struct RelayStats {
     pub extensions: usize,
     /// Those of clients.
     pub clients: usize,
-    /// Commands that were forwarded.
-    pub commands: u64,
-    /// Answers that reached a client.
-    pub answers: u64,
-    /// Requests that were refused.
-    pub refused: u64,
-    /// Commands that were refused because too many came.
-    pub rate_limited: u64,
-    /// Commands whose time ran out.
-    pub timeouts: u64,
-    /// Commands that failed because a socket was lost or replaced.
-    pub lost: u64,
-    /// Answers that came when nobody waited for them.
-    pub late_answers: u64,
-    /// Messages that mean nothing to a relay.
-    pub ignored: u64,
-    /// Sockets that were cut because they did not read.
-    pub slow_readers: u64,
+    /// Everything that it counts, by name.
+    #[serde(flatten)]
+    pub counted: Map<String, Value>,
 }

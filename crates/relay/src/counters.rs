@@ -1,5 +1,10 @@
 //! What the relay counts: what nobody is told about when it happens, and what an operator wants to see.
 
+use crate::fault::RelayFault;
+
+/// How many counters there are.
+const COUNT: usize = 18;
+
 /// Counts since a user's first socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelayCounters {
@@ -7,10 +12,24 @@ pub struct RelayCounters {
     pub commands: u64,
     /// Answers that reached a client.
     pub answers: u64,
-    /// Requests that were refused.
+    /// Requests that were refused for a reason that has no counter of its own.
     pub refused: u64,
-    /// Commands that were refused because too many came.
+    /// Commands that the policy does not allow.
+    pub denied: u64,
+    /// Requests that were refused because too many came.
     pub rate_limited: u64,
+    /// Commands that were refused because too many, or too long ones, were waiting.
+    pub queue_full: u64,
+    /// Commands and answers that were over their limit.
+    pub too_large: u64,
+    /// Connections over the limit of their user.
+    pub connection_limit: u64,
+    /// Sockets over the limit of their user.
+    pub socket_limit: u64,
+    /// Sockets that were turned away because too many came at once.
+    pub admission_limit: u64,
+    /// Tokens that were refused, and sockets that showed none in time.
+    pub refused_tokens: u64,
     /// Commands whose time ran out.
     pub timeouts: u64,
     /// Commands that failed because a socket was lost or replaced.
@@ -28,21 +47,88 @@ pub struct RelayCounters {
 }
 
 impl RelayCounters {
+    /// All of them with their names, as `stats` and `/healthz` show them.
+    #[must_use]
+    pub fn named(mut self) -> [(&'static str, u64); COUNT] {
+        self.all().map(|(name, count)| (name, *count))
+    }
+
     /// The sum of two.
     #[must_use]
-    pub fn plus(self, other: RelayCounters) -> RelayCounters {
-        RelayCounters {
-            commands: self.commands + other.commands,
-            answers: self.answers + other.answers,
-            refused: self.refused + other.refused,
-            rate_limited: self.rate_limited + other.rate_limited,
-            timeouts: self.timeouts + other.timeouts,
-            lost: self.lost + other.lost,
-            late_answers: self.late_answers + other.late_answers,
-            unroutable: self.unroutable + other.unroutable,
-            ignored: self.ignored + other.ignored,
-            slow_readers: self.slow_readers + other.slow_readers,
-            cut_answers: self.cut_answers + other.cut_answers,
+    pub fn plus(mut self, other: RelayCounters) -> RelayCounters {
+        for ((_, sum), (_, more)) in self.all().into_iter().zip(other.named()) {
+            *sum += more;
         }
+        self
+    }
+
+    /// Counts a request that was refused.
+    pub(crate) fn count_refusal(&mut self, fault: &RelayFault) {
+        match self.limit_of(fault) {
+            Some(counter) => *counter += 1,
+            None => self.refused += 1,
+        }
+    }
+
+    /// Counts a command that failed at its extension, if that was because of a limit. The rest is counted where it happens.
+    pub(crate) fn count_limit(&mut self, fault: &RelayFault) {
+        if let Some(counter) = self.limit_of(fault) {
+            *counter += 1;
+        }
+    }
+
+    fn limit_of(&mut self, fault: &RelayFault) -> Option<&mut u64> {
+        match fault {
+            RelayFault::Denied { .. } => Some(&mut self.denied),
+            RelayFault::RateLimited { .. } => Some(&mut self.rate_limited),
+            RelayFault::QueueFull => Some(&mut self.queue_full),
+            RelayFault::TooLarge(_) => Some(&mut self.too_large),
+            RelayFault::ConnectionLimit => Some(&mut self.connection_limit),
+            _ => None,
+        }
+    }
+
+    /// The one list. A counter that is missing here is found by the compiler.
+    fn all(&mut self) -> [(&'static str, &mut u64); COUNT] {
+        let RelayCounters {
+            commands,
+            answers,
+            refused,
+            denied,
+            rate_limited,
+            queue_full,
+            too_large,
+            connection_limit,
+            socket_limit,
+            admission_limit,
+            refused_tokens,
+            timeouts,
+            lost,
+            late_answers,
+            unroutable,
+            ignored,
+            slow_readers,
+            cut_answers,
+        } = self;
+        [
+            ("commands", commands),
+            ("answers", answers),
+            ("refused", refused),
+            ("denied", denied),
+            ("rate_limited", rate_limited),
+            ("queue_full", queue_full),
+            ("too_large", too_large),
+            ("connection_limit", connection_limit),
+            ("socket_limit", socket_limit),
+            ("admission_limit", admission_limit),
+            ("refused_tokens", refused_tokens),
+            ("timeouts", timeouts),
+            ("lost", lost),
+            ("late_answers", late_answers),
+            ("unroutable", unroutable),
+            ("ignored", ignored),
+            ("slow_readers", slow_readers),
+            ("cut_answers", cut_answers),
+        ]
     }
 }

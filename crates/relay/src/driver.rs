@@ -7,6 +7,7 @@
 mod admission;
 mod client_socket;
 mod extension_socket;
+mod known_tokens;
 mod opening_socket;
 mod shared_user;
 
@@ -83,7 +84,7 @@ pub struct RelayOptions {
     pub settings: RelaySettings,
     /// Decides which tokens are valid.
     pub check: TokenCheck,
-    /// Called before the token of a new socket is checked.
+    /// Called before a token is checked.
     pub refresh_keys: Option<KeyRefresh>,
     /// How long a socket may take to show its token.
     pub authentication_deadline: Duration,
@@ -100,7 +101,7 @@ pub struct RelayDriver {
     users: Mutex<FxHashMap<Arc<str>, Arc<SharedUser>>>,
     next_socket: AtomicU64,
     admission: AuthenticationRate,
-    /// The counters of users who have left.
+    /// The counters of users who have left, and of sockets that never had one.
     gone: Mutex<RelayCounters>,
     is_stopping: AtomicBool,
 }
@@ -203,6 +204,11 @@ impl RelayDriver {
         counts.fold((0, 0), |(clients, extensions), (more, others)| {
             (clients + more, extensions + others)
         })
+    }
+
+    /// Counts what only the driver knows.
+    fn count(&self, count: impl FnOnce(&mut RelayCounters)) {
+        count(&mut lock(&self.gone));
     }
 
     /// Tells the audit log what only the driver knows.

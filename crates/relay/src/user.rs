@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_proxy_wire::Message;
+use mcp_proxy_wire::{Id, Message};
 use rustc_hash::FxHashMap;
 
 use crate::audit::RelayAuditEvent;
@@ -134,6 +134,19 @@ impl UserRelay {
         });
     }
 
+    /// Refuses a client's request that the driver does not pass on.
+    pub fn refuse_request(
+        &mut self,
+        socket: SocketId,
+        id: Option<&Id>,
+        fault: &RelayFault,
+        now: RelayTime,
+    ) {
+        self.run(now, |clients, _, context| {
+            clients.refuse(socket, id, fault, context)
+        });
+    }
+
     /// A message of a socket that has joined.
     pub fn message(&mut self, socket: SocketId, message: Message, now: RelayTime) {
         self.run(now, |clients, extensions, context| {
@@ -207,6 +220,7 @@ impl UserRelay {
         if open < self.shared.settings.max_sockets {
             return false;
         }
+        self.shared.counters.socket_limit += 1;
         let mut outbox = Outbox::default();
         outbox.close(RelayClose::TryLater("too many sockets of this user"));
         self.replaced.insert(socket, outbox);

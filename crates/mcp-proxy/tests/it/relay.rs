@@ -377,6 +377,9 @@ fn ctl_stats_shows_what_was_counted() {
     client.hear_answer(&json!(3));
     let refused = client.ask(4, "connect", &json!({"extension_id": "ext-c"}));
     assert_eq!(refused["error"]["code"], -32001);
+    let mut stranger = relay.open("/mcp");
+    stranger.ask(1, "mcp_handshake", &json!({"accessToken": "nonsense"}));
+    assert_eq!(u16::from(stranger.hear_close().code), 4401);
     let asked = Command::new(PROXY)
         .args(["ctl", "stats"])
         .env("XDG_RUNTIME_DIR", relay.file("runtime"))
@@ -384,12 +387,19 @@ fn ctl_stats_shows_what_was_counted() {
         .output()
         .unwrap();
     let stats: Value = serde_json::from_slice(&asked.stdout).unwrap();
-    let expected = json!({
+    let mut expected = json!({
         "users": 1, "sockets": 2, "extensions": 1, "clients": 1, "commands": 1, "answers": 1,
-        "refused": 1, "rate_limited": 0, "timeouts": 0, "lost": 0, "late_answers": 0,
-        "ignored": 0, "slow_readers": 0,
+        "refused": 1, "denied": 0, "rate_limited": 0, "queue_full": 0, "too_large": 0,
+        "connection_limit": 0, "socket_limit": 0, "admission_limit": 0, "refused_tokens": 1,
+        "timeouts": 0, "lost": 0, "late_answers": 0, "unroutable": 0, "ignored": 0,
+        "slow_readers": 0, "cut_answers": 0,
     });
     assert_eq!(stats["relay"], expected, "{asked:?}");
+    for name in ["extensions", "clients"] {
+        expected.as_object_mut().unwrap().remove(name);
+    }
+    expected["status"] = json!("ok");
+    assert_eq!(relay.health(), expected);
 }
 
 #[test]

@@ -59,6 +59,9 @@ impl ClientSide {
         context: &mut RelayContext<'_>,
     ) {
         context.audit.answered(number, outcome, context.now);
+        if let Err(fault) = outcome {
+            context.counters.count_limit(fault);
+        }
         let answered = u64::from(outcome.is_ok());
         let known = self.connections.get_mut(connection);
         let waiting = known.and_then(|known| Some((known.finish(number)?, known.socket?)));

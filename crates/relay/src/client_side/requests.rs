@@ -35,8 +35,7 @@ impl ClientSide {
                 return;
             }
             Err(NotRequest::Refuse(fault)) => {
-                context.counters.refused += 1;
-                return self.send(socket, fault.answer(message.id().as_ref()), context);
+                return self.refuse(socket, message.id().as_ref(), &fault, context);
             }
         };
         let request = request.and_then(|request| match request {
@@ -59,14 +58,20 @@ impl ClientSide {
         match done {
             Ok(Some(value)) => self.send(socket, messages::result(&id, &value), context),
             Ok(None) => {}
-            Err(fault) => {
-                match fault {
-                    RelayFault::RateLimited { .. } => context.counters.rate_limited += 1,
-                    _ => context.counters.refused += 1,
-                }
-                self.send(socket, fault.answer(Some(&id)), context);
-            }
+            Err(fault) => self.refuse(socket, Some(&id), &fault, context),
         }
+    }
+
+    /// Answers a request with a fault, and counts it.
+    pub(crate) fn refuse(
+        &mut self,
+        socket: SocketId,
+        id: Option<&Id>,
+        fault: &RelayFault,
+        context: &mut RelayContext<'_>,
+    ) {
+        context.counters.count_refusal(fault);
+        self.send(socket, fault.answer(id), context);
     }
 
     fn list(&self, with_offline: bool) -> serde_json::Value {

@@ -9,15 +9,17 @@ use mcp_proxy_core::{
 use mcp_proxy_wire::{
     Body, Chunk, Frame, Kind, Message, Origin, StreamId, Transport, TransportEnvelope,
 };
-use memchr::memmem;
 use tokio::sync::{Mutex, Notify};
 
+use super::known_tokens::KnownTokens;
 use super::opening_socket::{self, Joined, server_frame};
 use super::shared_user::SharedUser;
 use super::{RelayDriver, RelaySocketHandle};
+use crate::fault::RelayFault;
 use crate::ids::SocketId;
 use crate::opening;
 use crate::outbox::{AnswerPart, AnswerPiece};
+use crate::settings::RelayAccess;
 
 /// What the record calls the server of a client's conversation.
 const RELAY: &str = "relay";
@@ -39,6 +41,11 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
     client.caller = caller;
     let run = &driver.options.run;
     let connection = run.open(NewConnection::between(client, Peer::in_process(RELAY)));
+    // Without a check any word can be a "token", also one that every command contains.
+    let token = match driver.options.settings.access {
+        RelayAccess::Tokens => token,
+        RelayAccess::Direct => String::new(),
+    };
     let reader = Arc::new(Mutex::new(link.reader));
     let client = Link {
         reader: Box::new(CredentialFilter {
@@ -47,7 +54,7 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
             user: Arc::clone(&user),
             id,
             early,
-            token,
+            tokens: KnownTokens::new(token),
         }),
         writer: Box::new(ToClient {
             inner: link.writer,
@@ -84,7 +91,7 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
     opening_socket::drain(&mut **reader.lock().await).await;
 }
 
-/// Keeps tokens out of the conversation, and so out of the record: a further handshake ends here.
+/// Keeps tokens out of the conversation, and so out of the record: what shows one ends here.
 struct CredentialFilter {
     /// Shared, because the socket is read on when the conversation has ended.
     inner: Arc<Mutex<Box<dyn FrameReader>>>,
@@ -92,12 +99,13 @@ struct CredentialFilter {
     user: Arc<SharedUser>,
     id: SocketId,
     early: Vec<Frame>,
-    token: String,
+    tokens: KnownTokens,
 }
 
 impl FrameReader for CredentialFilter {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(async move {
+            let known = into.len();
             loop {
                 if self.early.is_empty() {
                     let read = self.inner.lock().await.read(&mut self.early).await;
@@ -105,10 +113,18 @@ impl FrameReader for CredentialFilter {
                         opening_socket::note_stall(&self.driver, &self.user, self.id, end)
                     })?;
                 }
-                let frames = std::mem::take(&mut self.early);
+                // A handshake may take time, and this can be cancelled meanwhile. It is checked when nothing else is ready, and
+                // stays first in line until it has been.
+                let handshake = self.early.iter().position(is_handshake);
+                let before = handshake.unwrap_or(self.early.len());
+                let frames: Vec<Frame> = self.early.drain(..before).collect();
                 into.extend(frames.into_iter().filter(|frame| !self.takes(frame)));
-                if !into.is_empty() {
+                if into.len() > known {
                     return Ok(());
+                }
+                if handshake.is_some() {
+                    self.check_first().await;
+                    self.early.remove(0);
                 }
             }
         })
@@ -116,49 +132,58 @@ impl FrameReader for CredentialFilter {
 }
 
 impl CredentialFilter {
-    /// Whether a message that is not a handshake holds a token all the same: the one that this socket has shown, or something
-    /// that is called one. It reaches the relay without being recorded.
-    fn shows_token(&self, message: &Message) -> bool {
-        let contains = |word: &str| memmem::find(message.raw(), word.as_bytes()).is_some();
-        if !self.token.is_empty() && contains(&self.token) {
-            return true;
-        }
-        let names = ["accessToken", "access_token"];
-        match message.kind() {
-            Kind::Request | Kind::Notification => message
-                .params()
-                .is_some_and(|params| message.members(params, names).iter().any(Option::is_some)),
-            _ => names.into_iter().any(contains),
-        }
-    }
-
-    /// Whether a frame shows credentials, which are then checked.
+    /// Takes a frame out of the conversation if it shows a token and is not a handshake.
     fn takes(&self, frame: &Frame) -> bool {
         let Body::Whole(message) = &frame.body else {
             return false;
         };
-        let (user, id) = (&self.user, self.id);
-        if !opening::is_handshake(message) {
-            let is_taken = self.shows_token(message);
-            if is_taken {
-                let message = message.clone();
-                user.change(self.driver.now(), |relay, now| {
-                    relay.message(id, message, now)
-                });
-            }
-            return is_taken;
+        let is_taken = self.tokens.are_shown_by(message);
+        if is_taken {
+            self.refuse(message);
         }
-        match opening::client_credentials(message, self.driver.options.settings.access) {
-            Ok(credentials) => opening_socket::renew(&self.driver, user, id, &credentials),
-            Err(fault) => {
-                let answer = fault.answer(message.id().as_ref());
-                user.change(self.driver.now(), |relay, now| {
-                    relay.send_to_client(id, answer, now)
-                });
-            }
-        }
-        true
+        is_taken
     }
+
+    /// Checks the handshake that is first in line.
+    async fn check_first(&mut self) {
+        let Some(Body::Whole(handshake)) = self.early.first().map(|frame| &frame.body) else {
+            return;
+        };
+        let (driver, user) = (&self.driver, &self.user);
+        let access = driver.options.settings.access;
+        match opening::client_credentials(handshake, access) {
+            Ok(credentials) => {
+                let is_good = opening_socket::renew(driver, user, self.id, &credentials).await;
+                if is_good && access == RelayAccess::Tokens {
+                    self.tokens.renew(&credentials.token);
+                }
+            }
+            Err(fault) => self.answer(handshake, &fault),
+        }
+    }
+
+    fn refuse(&self, message: &Message) {
+        let fault = RelayFault::InvalidParams("tokens belong in mcp_handshake");
+        match message.kind() {
+            Kind::Request => self.answer(message, &fault),
+            // The relay does nothing with these, and knows which of them have an answer.
+            _ => self.user.change(self.driver.now(), |relay, now| {
+                relay.message(self.id, message.clone(), now)
+            }),
+        }
+    }
+
+    /// Answers a request. The answer is recorded, and its id must not show a token either.
+    fn answer(&self, request: &Message, fault: &RelayFault) {
+        let id = request.id().filter(|id| !self.tokens.are_in(id.token()));
+        self.user.change(self.driver.now(), |relay, now| {
+            relay.refuse_request(self.id, id.as_ref(), fault, now)
+        });
+    }
+}
+
+fn is_handshake(frame: &Frame) -> bool {
+    matches!(&frame.body, Body::Whole(message) if opening::is_handshake(message))
 }
 
 /// Tells the relay when its client does not read, before the conversation ends for that.

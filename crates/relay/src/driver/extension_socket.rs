@@ -56,7 +56,7 @@ async fn read(
             let (chunk, place) = match frame.body {
                 Body::Empty => continue,
                 Body::Whole(message) => {
-                    take_message(driver, user, id, message);
+                    take_message(driver, user, id, message).await;
                     continue;
                 }
                 Body::Open(chunk) => {
@@ -72,7 +72,7 @@ async fn read(
             };
             let whole = user.change(driver.now(), |relay, now| relay.piece(id, piece, now));
             if let Some(message) = whole {
-                take_message(driver, user, id, message);
+                take_message(driver, user, id, message).await;
             }
             // What is not read is not sent: so the extension waits for a client that reads slowly.
             user.until_room(id).await;
@@ -83,14 +83,14 @@ async fn read(
     }
 }
 
-fn take_message(driver: &RelayDriver, user: &SharedUser, id: SocketId, message: Message) {
+async fn take_message(driver: &RelayDriver, user: &SharedUser, id: SocketId, message: Message) {
     let shown = user.change(driver.now(), |relay, now| {
         let shown = relay.renewal(id, &message);
         relay.message(id, message, now);
         shown
     });
     if let Some(Ok(credentials)) = shown {
-        opening_socket::renew(driver, user, id, &credentials);
+        opening_socket::renew(driver, user, id, &credentials).await;
     }
 }
 

@@ -72,10 +72,7 @@ pub(super) async fn open(
     };
     let checked = match driver.admission.turn().await {
         Ok(()) => {
-            if let Some(refresh) = &driver.options.refresh_keys {
-                refresh(&credentials.token).await;
-            }
-            let checked = (driver.options.check)(&credentials.token);
+            let checked = check(driver, &credentials.token).await;
             checked.map_err(|why| credentials.refusal(why))
         }
         Err(()) => Err(SocketOutput {
@@ -216,20 +213,21 @@ fn join(
     (user, woken)
 }
 
-/// Checks the credentials that an open socket shows again. They must be good, and the same user's.
-pub(super) fn renew(
+/// Checks the credentials that an open socket shows again. Whether they are good, and the same user's.
+pub(super) async fn renew(
     driver: &RelayDriver,
     user: &SharedUser,
     id: SocketId,
     credentials: &Credentials,
-) {
+) -> bool {
     if let Err(fault) = user.change(driver.now(), |relay, now| relay.count_renewal(now)) {
-        let answer = fault.answer(credentials.request.as_ref());
-        return user.change(driver.now(), |relay, now| {
-            relay.send_to_client(id, answer, now)
+        let request = credentials.request.as_ref();
+        user.change(driver.now(), |relay, now| {
+            relay.refuse_request(id, request, &fault, now)
         });
+        return false;
     }
-    let checked = (driver.options.check)(&credentials.token);
+    let checked = check(driver, &credentials.token).await;
     let checked = checked.and_then(|checked| match checked.user == user.name() {
         true => Ok(checked),
         false => Err("Invalid token"),
@@ -250,9 +248,22 @@ pub(super) fn renew(
         Ok(checked) => relay.renewed(id, credentials, checked.expires_at, now),
         Err(why) => relay.refused(id, &credentials.refusal(why), now),
     });
+    let is_good = checked.is_ok();
+    if !is_good {
+        driver.count(|counters| counters.refused_tokens += 1);
+    }
     if let Ok(checked) = checked {
         user.set_token(id, checked);
     }
+    is_good
+}
+
+/// Checks a token with the newest keys.
+async fn check(driver: &RelayDriver, token: &str) -> Result<CheckedToken, &'static str> {
+    if let Some(refresh) = &driver.options.refresh_keys {
+        refresh(token).await;
+    }
+    (driver.options.check)(token)
 }
 
 /// Closes a socket that has not shown a good token.
@@ -264,6 +275,10 @@ async fn refuse(
 ) {
     // Without a close the peer has left by itself.
     if let Some(close) = output.close {
+        driver.count(|counters| match close {
+            RelayClose::TryLater(_) => counters.admission_limit += 1,
+            _ => counters.refused_tokens += 1,
+        });
         driver.audit(None, || AuditedAction::Refused {
             role,
             address: address(socket),

@@ -78,6 +78,31 @@ fn a_connection_has_a_limited_number_of_open_commands() {
         E< {"id":"conn-1:3"}
         "#,
     );
+    let counted = conversation.relay.counters();
+    assert_eq!((counted.queue_full, counted.refused), (1, 0));
+}
+
+#[test]
+fn commands_that_wait_for_an_extension_have_a_limited_size() {
+    let settings = RelaySettings {
+        max_queued_bytes: 50,
+        ..RelaySettings::default()
+    };
+    let mut conversation = play_with(settings, CONNECTED);
+    let (client, now) = (conversation.socket("A"), conversation.now());
+    for id in 2..4 {
+        let text = format!(r#"{{"id":{id},"method":"getTabs"}}"#);
+        conversation
+            .relay
+            .message(client, Message::parse(text), now);
+    }
+    conversation.continue_with(
+        r#"
+        A< {"id":3,"error":{"code":-32006,"data":{"reason":"queue_full","delivered":false}}}
+        E< {"id":"conn-1:2"}
+        "#,
+    );
+    assert_eq!(conversation.relay.counters().queue_full, 1);
 }
 
 #[test]
@@ -95,6 +120,7 @@ fn a_user_has_a_limited_number_of_connections() {
         B< {"id":1,"error":{"code":-32006,"data":{"reason":"connection_limit"}}}
         "#,
     );
+    assert_eq!(conversation.relay.counters().connection_limit, 1);
 }
 
 #[test]
@@ -116,6 +142,7 @@ fn a_command_that_is_too_large_is_refused() {
         A< {"id":2,"error":{"code":-32007}}
         "#,
     );
+    assert_eq!(conversation.relay.counters().too_large, 1);
 }
 
 #[test]
@@ -191,6 +218,7 @@ fn a_user_has_a_limited_number_of_sockets() {
         E< {"id":"conn-1:2"}
         "#,
     );
+    assert_eq!(conversation.relay.counters().socket_limit, 1);
 }
 
 #[test]
@@ -234,6 +262,7 @@ fn an_answer_over_the_limit_fails_its_command_and_nothing_else() {
         A< {"id":3,"result":{"tabs":[]}}
         "#,
     );
+    assert_eq!(conversation.relay.counters().too_large, 1);
 }
 
 #[test]

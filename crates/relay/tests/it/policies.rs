@@ -33,6 +33,7 @@ fn cdp_methods_that_are_denied_reach_no_extension_in_any_wrapping() {
         E< {"id":"conn-1:7"}
         "#,
     );
+    assert_eq!(conversation.relay.counters().denied, 4);
 }
 
 #[test]

@@ -24,23 +24,10 @@ impl RelayHealth {
             return bare(405);
         }
         let (users, sockets) = self.0.counts();
-        let counted = self.0.counters();
-        let body = json!({
-            "status": "ok",
-            "users": users,
-            "sockets": sockets,
-            "commands": counted.commands,
-            "answers": counted.answers,
-            "refused": counted.refused,
-            "rate_limited": counted.rate_limited,
-            "timeouts": counted.timeouts,
-            "lost": counted.lost,
-            "late_answers": counted.late_answers,
-            "unroutable": counted.unroutable,
-            "ignored": counted.ignored,
-            "slow_readers": counted.slow_readers,
-            "cut_answers": counted.cut_answers,
-        });
+        let mut body = json!({"status": "ok", "users": users, "sockets": sockets});
+        for (name, count) in self.0.counters().named() {
+            body[name] = count.into();
+        }
         json_bytes(200, body.to_string().into())
     }
 }

@@ -48,21 +48,16 @@ impl RelayManagement for RunningRelay {
         };
         let (users, sockets) = driver.counts();
         let (clients, extensions) = driver.peer_counts();
-        let counted = driver.counters();
+        let counted = driver.counters().named();
         RelayStats {
             users,
             sockets,
             extensions,
             clients,
-            commands: counted.commands,
-            answers: counted.answers,
-            refused: counted.refused,
-            rate_limited: counted.rate_limited,
-            timeouts: counted.timeouts,
-            lost: counted.lost,
-            late_answers: counted.late_answers,
-            ignored: counted.ignored,
-            slow_readers: counted.slow_readers,
+            counted: counted
+                .map(|(name, count)| (name.to_owned(), count.into()))
+                .into_iter()
+                .collect(),
         }
     }
 }

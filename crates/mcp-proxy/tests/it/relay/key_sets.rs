@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -27,9 +28,13 @@ impl IssuerKey {
     }
 
     fn token(&self, user: &str) -> String {
+        self.token_until(user, 4_000_000_000)
+    }
+
+    fn token_until(&self, user: &str, expires_at: u64) -> String {
         let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let header = part(json!({"alg": "EdDSA", "kid": self.name}));
-        let claims = part(json!({"sub": user, "exp": 4_000_000_000_i64}));
+        let claims = part(json!({"sub": user, "exp": expires_at}));
         let signed = format!("{header}.{claims}");
         let signature = self.pair.sign(signed.as_bytes()).unwrap();
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
@@ -124,6 +129,61 @@ fn keys_are_fetched_and_a_new_key_is_found_when_a_token_names_it() {
         assert_eq!(refused["error"]["code"], -32000);
     }
     assert_eq!(server.asked(), 2);
+}
+
+#[test]
+fn a_client_renews_with_a_token_of_a_new_key() {
+    let (old, new) = (IssuerKey::new("old"), IssuerKey::new("new"));
+    let server = KeyServer::start(&key_set(&[&old]));
+    let relay = start(&server);
+    let mut client = relay.open("/mcp");
+    client.ask(
+        1,
+        "mcp_handshake",
+        &json!({"accessToken": old.token("ada")}),
+    );
+    server.set(200, &key_set(&[&new]));
+    // Messages behind the renewal wait for it.
+    let params = json!({"accessToken": new.token("ada")});
+    client.say(&json!({"id": 2, "method": "mcp_handshake", "params": params}));
+    client.say(&json!({"id": 3, "method": "list_extensions"}));
+    let renewed = client.hear();
+    assert_eq!(
+        (&renewed["id"], &renewed["result"]["user_id"]),
+        (&json!(2), &json!("ada")),
+        "{renewed}"
+    );
+    assert!(client.hear_answer(&json!(3))["result"].is_object());
+    assert_eq!(server.asked(), 2);
+}
+
+#[test]
+fn an_extension_renews_with_a_token_of_a_new_key() {
+    let (old, new) = (IssuerKey::new("old"), IssuerKey::new("new"));
+    let server = KeyServer::start(&key_set(&[&old]));
+    let relay = start(&server);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let mut extension = relay.open("/extension");
+    let first = extension.hear_method("authenticate");
+    let token = old.token_until("ada", now.as_secs() + 50);
+    extension.say(&json!({"id": first["id"], "result": {"accessToken": token, "client_id": "c"}}));
+    // It is asked again because the token expires soon.
+    let again = extension.hear_method("authenticate");
+    server.set(200, &key_set(&[&new]));
+    let token = new.token("ada");
+    extension.say(&json!({"id": again["id"], "result": {"accessToken": token}}));
+    while server.asked() < 2 {
+        std::thread::yield_now();
+    }
+    // What it says next is read after the token was checked.
+    let mut client = relay.open("/mcp");
+    client.ask(1, "mcp_handshake", &json!({"accessToken": token}));
+    client.connect(2, "ext-c");
+    client.say(&json!({"id": 3, "method": "getTabs"}));
+    let asked = extension.hear_command();
+    extension.say(&json!({"id": asked["id"], "result": {"tabs": []}}));
+    assert!(client.hear_answer(&json!(3))["result"].is_object());
+    assert_eq!(relay.health()["refused_tokens"], 0);
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn conversations_are_recorded_without_tokens() {
     drop((client, extension));
     let _ = relay.program.end("-TERM");
     let text = std::fs::read_to_string(record).unwrap();
-    assert!(!text.contains(&renewed) && !text.contains("mcp_handshake"));
+    assert!(!text.contains(&renewed) && !text.contains("\"mcp_handshake"));
     assert!(text.contains("getTabs"), "{text}");
     let transports: Vec<Value> = record_lines(&text)
         .into_iter()
@@ -42,6 +42,42 @@ fn conversations_are_recorded_without_tokens() {
         .map(|line| line["client"]["transport"].clone())
         .collect();
     assert_eq!(transports, [json!("websocket")], "{text}");
+}
+
+#[test]
+fn a_command_with_a_token_is_refused_and_never_reaches_the_extension() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("relay.jsonl");
+    let record = record.to_str().unwrap();
+    let relay = TestRelay::start(&["--session-file", record]);
+    let mut extension = relay.extension("ada", "c");
+    let mut client = relay.client("ada", "laptop");
+    client.connect(2, "ext-c");
+    let renewed = relay.token("ada");
+    let answer = client.ask(3, "mcp_handshake", &json!({"accessToken": renewed}));
+    assert_eq!(answer["result"]["authenticated"], true);
+    for (id, params) in [
+        (4, json!({"access_token": "hidden"})),
+        (5, json!({"steps": [{"form": {"accessToken": "hidden"}}]})),
+        (6, json!({"url": format!("https://a.test/?t={renewed}")})),
+    ] {
+        let refused = client.ask(id, "createTab", &params);
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        assert_eq!(refused["error"]["data"]["reason"], "invalid_params");
+    }
+    client.say(&json!({"id": renewed, "method": "createTab"}));
+    assert_eq!(client.hear_answer(&Value::Null)["error"]["code"], -32602);
+    client.say(&json!({"id": 7, "method": "createTab", "params": {"url": "access_token"}}));
+    let asked = extension.hear_command();
+    assert_eq!(asked["params"]["url"], "access_token");
+    assert_eq!(relay.health()["refused"], 4);
+    drop((client, extension));
+    let _ = relay.program.end("-TERM");
+    let text = std::fs::read_to_string(record).unwrap();
+    assert!(
+        !text.contains(&renewed) && !text.contains("hidden"),
+        "{text}"
+    );
 }
 
 #[test]
