@@ -10,7 +10,7 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use mcp_proxy_wire::{Message, Span};
 use serde_json::value::RawValue;
 
-use self::names::{DENIED_CDP, READ_ONLY_CDP, READ_ONLY_METHODS};
+use self::names::{DENIED_CDP, DENIED_METHODS, READ_ONLY_CDP, READ_ONLY_METHODS};
 use self::url::as_browsers_read;
 use crate::fault::RelayFault;
 
@@ -49,19 +49,22 @@ pub enum PolicyList {
 }
 
 impl RelayPolicy {
-    /// The policy that denies what a client should not do unasked: cookies, file inputs and other targets.
+    /// The policy that denies what a client should not do unasked: cookies, files, other targets and the extension's storage.
     pub fn standard() -> RelayPolicy {
+        // The names are plain.
+        let denying = |names: &[&str]| NamePatterns {
+            allowed: GlobSet::empty(),
+            denied: patterns(names.iter().copied()).unwrap_or_else(|_| GlobSet::empty()),
+        };
         RelayPolicy {
-            cdp: NamePatterns {
-                allowed: GlobSet::empty(),
-                // The names are plain.
-                denied: patterns(DENIED_CDP.into_iter()).unwrap_or_else(|_| GlobSet::empty()),
-            },
+            methods: denying(&DENIED_METHODS),
+            cdp: denying(&DENIED_CDP),
             ..RelayPolicy::default()
         }
     }
 
     /// The policy with another list, in which `*` matches any characters. A list of denied CDP methods replaces the standard.
+    /// A list of denied methods adds to it, unless it is empty.
     pub fn with(
         mut self,
         list: PolicyList,
@@ -77,7 +80,12 @@ impl RelayPolicy {
             own.allowed = patterns(allowed.iter().map(String::as_str))?;
         }
         if let Some(denied) = denied {
-            own.denied = patterns(denied.iter().map(String::as_str))?;
+            let standard: &[&str] = match list {
+                PolicyList::Methods if !denied.is_empty() => &DENIED_METHODS,
+                _ => &[],
+            };
+            let denied = denied.iter().map(String::as_str);
+            own.denied = patterns(denied.chain(standard.iter().copied()))?;
         }
         Ok(self)
     }
@@ -135,28 +143,36 @@ impl RelayPolicy {
             .into_iter()
             .flatten()
         {
-            match message.slice(span).first() {
-                Some(b'"') => self.check_name(message.text_at(span).as_deref())?,
-                Some(b'{') if wrappers > 0 => self.check_carried(message, span, wrappers - 1)?,
-                Some(b'[') => self.check_list(message.slice(span))?,
-                // Deeper than any extension looks.
-                Some(b'{') => return Err(RelayFault::InvalidParams("nested too deep")),
-                _ => {}
-            }
+            self.check_value(message, span, wrappers)?;
         }
         Ok(())
     }
 
-    /// Checks arguments in a list, such as those of `chrome.debugger.sendCommand`.
-    fn check_list(&self, list: &[u8]) -> Result<(), RelayFault> {
-        let elements: Vec<&RawValue> = serde_json::from_slice(list).unwrap_or_default();
-        for element in elements {
-            if element.get().starts_with('"') {
-                let name: Option<String> = serde_json::from_str(element.get()).ok();
-                self.check_name(name.as_deref())?;
+    /// Checks a value that may be the name of a CDP method, or have one inside: a list has the arguments of
+    /// `chrome.debugger.sendCommand`, or several commands.
+    fn check_value(
+        &self,
+        message: &Message,
+        value: Span,
+        wrappers: usize,
+    ) -> Result<(), RelayFault> {
+        // Deeper than any extension looks.
+        let too_deep = RelayFault::InvalidParams("nested too deep");
+        match message.slice(value).first() {
+            Some(b'"') => self.check_name(message.text_at(value).as_deref()),
+            Some(b'{') => {
+                let wrappers = wrappers.checked_sub(1).ok_or(too_deep)?;
+                self.check_carried(message, value, wrappers)
             }
+            Some(b'[') => {
+                let wrappers = wrappers.checked_sub(1).ok_or(too_deep)?;
+                let elements = elements(message, value)?;
+                elements
+                    .into_iter()
+                    .try_for_each(|element| self.check_value(message, element, wrappers))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn check_name(&self, name: Option<&str>) -> Result<(), RelayFault> {
@@ -175,6 +191,19 @@ impl NamePatterns {
             false => Err(denied(name)),
         }
     }
+}
+
+/// Where the elements of a list stand.
+fn elements(message: &Message, list: Span) -> Result<Vec<Span>, RelayFault> {
+    let text = message.slice(list);
+    let elements: Vec<&RawValue> = serde_json::from_slice(text)
+        .map_err(|_| RelayFault::InvalidParams("a list cannot be read"))?;
+    let span = |element: &RawValue| {
+        // The elements are parts of the text.
+        let start = list.range().start + element.get().as_ptr().addr() - text.as_ptr().addr();
+        Span::new(start, start + element.get().len())
+    };
+    Ok(elements.into_iter().map(span).collect())
 }
 
 /// Whether this is the name of a CDP method: `Domain.method`.
@@ -276,6 +305,15 @@ mod tests {
                 "anything",
                 r#"{"params":{"params":{"method":"Network.getCookies"}}}"#,
             ),
+            ("batch", r#"{"args":[{"method":"Network.getCookies"}]}"#),
+            (
+                "batch",
+                r#"{"args": [1, [ {"params" : [ "Network.getCookies" ]} ] ]}"#,
+            ),
+            (
+                FORWARD_CDP,
+                r#"{"method":"Input.dispatchDragEvent","params":{"data":{"files":["/etc/passwd"]}}}"#,
+            ),
             (
                 FORWARD_CDP,
                 r#"{"method":"Page.enable","method":"Network.getCookies"}"#,
@@ -301,12 +339,25 @@ mod tests {
         ] {
             assert_eq!(check(&policy, method, params), Ok(()), "{method} {params}");
         }
-        let deep = format!(
-            "{}{}",
-            r#"{"params":"#.repeat(20),
-            "{}".to_owned() + &"}".repeat(20)
-        );
-        assert_eq!(check(&policy, "anything", &deep), Err(-32602));
+        for (open, close) in [(r#"{"params":"#, "}"), (r#"{"args":["#, "]}")] {
+            let deep = format!("{}{{}}{}", open.repeat(20), close.repeat(20));
+            assert_eq!(check(&policy, "anything", &deep), Err(-32602), "{open}");
+        }
+    }
+
+    #[test]
+    fn the_extensions_storage_stays_denied_next_to_other_methods() {
+        let dump = |policy: &RelayPolicy| check(policy, "get_debug_storage", "{}");
+        let standard = RelayPolicy::standard;
+        let denying = |denied: &[String]| {
+            let policy = standard().with(PolicyList::Methods, None, Some(denied));
+            policy.unwrap()
+        };
+        assert_eq!(dump(&standard()), Err(-32008));
+        let more = denying(&["reloadSelf".to_owned()]);
+        assert_eq!(dump(&more), Err(-32008));
+        assert_eq!(check(&more, "reloadSelf", "{}"), Err(-32008));
+        assert_eq!(dump(&denying(&[])), Ok(()));
     }
 
     #[test]
