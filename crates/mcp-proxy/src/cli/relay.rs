@@ -78,7 +78,7 @@ pub struct RelayArgs {
     #[arg(long, value_name = "METHOD", help_heading = "What clients may do")]
     pub deny_cdp: Vec<String>,
 
-    /// Allow tabs to be opened with, or sent to, these URLs only (repeatable)
+    /// Allow tabs to be opened with, or sent to, these URLs only, such as `https://*.example.com/*` (repeatable)
     #[arg(long, value_name = "URL", help_heading = "What clients may do")]
     pub allow_url: Vec<String>,
 
