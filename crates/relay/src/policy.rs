@@ -104,7 +104,9 @@ impl RelayPolicy {
 
     /// Checks a command.
     pub(crate) fn check(&self, method: &str, message: &Message) -> Result<(), RelayFault> {
-        self.methods.require(method)?;
+        if !self.methods.admit(method) {
+            return Err(denied(PolicyList::Methods, method));
+        }
         let params = message.params();
         if method == FORWARD_CDP {
             let cdp = params.and_then(|params| message.member(params, "method"));
@@ -114,7 +116,7 @@ impl RelayPolicy {
         } else if is_cdp_name(method) {
             self.check_cdp(method)?;
         } else if self.read_only.is_some() && !READ_ONLY_METHODS.contains(&method) {
-            return Err(denied(method));
+            return Err(denied(PolicyList::Methods, method));
         }
         match params {
             Some(params) => self.check_carried(message, params, MAX_WRAPPERS),
@@ -123,10 +125,10 @@ impl RelayPolicy {
     }
 
     fn check_cdp(&self, method: &str) -> Result<(), RelayFault> {
-        self.cdp.require(method)?;
-        match &self.read_only {
-            Some(allowed) if !allowed.is_match(method) => Err(denied(method)),
-            _ => Ok(()),
+        let is_read = |allowed: &GlobSet| allowed.is_match(method);
+        match self.cdp.admit(method) && self.read_only.as_ref().is_none_or(is_read) {
+            true => Ok(()),
+            false => Err(denied(PolicyList::Cdp, method)),
         }
     }
 
@@ -160,7 +162,7 @@ impl RelayPolicy {
         };
         for url in urls.into_iter().filter_map(|url| message.text_at(url)) {
             if !self.urls.admit(&url) {
-                return Err(denied(&url));
+                return Err(denied(PolicyList::Urls, &url));
             }
         }
         Ok(())
@@ -202,12 +204,9 @@ impl RelayPolicy {
 }
 
 impl NamePatterns {
-    fn require(&self, name: &str) -> Result<(), RelayFault> {
+    fn admit(&self, name: &str) -> bool {
         let is_allowed = self.allowed.is_empty() || self.allowed.is_match(name);
-        match is_allowed && !self.denied.is_match(name) {
-            true => Ok(()),
-            false => Err(denied(name)),
-        }
+        is_allowed && !self.denied.is_match(name)
     }
 }
 
@@ -234,8 +233,9 @@ fn is_cdp_name(name: &str) -> bool {
             .is_some_and(|(domain, method)| is_word(domain) && is_word(method))
 }
 
-fn denied(name: &str) -> RelayFault {
-    RelayFault::Denied(name.chars().take(80).collect())
+fn denied(list: PolicyList, name: &str) -> RelayFault {
+    let name = name.chars().take(80).collect();
+    RelayFault::Denied { list, name }
 }
 
 fn patterns<'a>(texts: impl Iterator<Item = &'a str>) -> Result<GlobSet, String> {
