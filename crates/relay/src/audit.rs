@@ -53,6 +53,11 @@ pub enum AuditedAction {
         /// What it was told.
         reason: &'static str,
     },
+    /// A browser extension has exchanged a code for a token.
+    Paired {
+        /// Where it came from.
+        address: SocketAddr,
+    },
     /// A client uses a browser from now on.
     Connected {
         /// The client.
