@@ -14,7 +14,7 @@ use crate::exchange::AnswerBody;
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::{ExtensionId, McpClientId, RelayConnectionId};
 use crate::opening::SocketRole;
-use crate::policy::FORWARD_CDP;
+use crate::policy::{FORWARD_CDP, PolicyList};
 use crate::time::RelayTime;
 
 /// The longest name of a method that is kept. Clients choose it.
@@ -52,6 +52,11 @@ pub enum AuditedAction {
         address: Option<SocketAddr>,
         /// What it was told.
         reason: &'static str,
+    },
+    /// A browser extension has exchanged a code for a token.
+    Paired {
+        /// Where it came from.
+        address: SocketAddr,
     },
     /// A client uses a browser from now on.
     Connected {
@@ -191,17 +196,20 @@ impl RelayAudit {
         fault: &RelayFault,
         now: RelayTime,
     ) {
-        let RelayFault::Denied(name) = fault else {
+        let RelayFault::Denied { list, name } = fault else {
             return;
         };
         self.note(now, || {
-            let command = AuditedCommand::new(method, message, connection, extension);
-            let is_cdp = command.cdp.as_deref() == Some(name);
-            let policy = match () {
-                () if is_cdp => "cdp",
-                () if command.method == *name => "method",
-                () => "url",
+            let mut command = AuditedCommand::new(method, message, connection, extension);
+            let policy = match list {
+                PolicyList::Methods => "method",
+                PolicyList::Cdp => "cdp",
+                PolicyList::Urls => "url",
             };
+            // Any command can carry one.
+            if *list == PolicyList::Cdp {
+                command.cdp = Some(name.clone());
+            }
             AuditedAction::Denied { command, policy }
         });
     }

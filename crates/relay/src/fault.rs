@@ -7,6 +7,8 @@ use bytes::Bytes;
 use mcp_proxy_wire::{ErrorCode, Id, error_response};
 use serde_json::{Map, Value, json};
 
+use crate::policy::PolicyList;
+
 /// Whether a command reached its extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivered {
@@ -85,8 +87,13 @@ pub enum RelayFault {
     #[error("The message is larger than {0} bytes")]
     TooLarge(usize),
     /// The policy does not allow it.
-    #[error("Denied by the relay's policy: {0}")]
-    Denied(String),
+    #[error("Denied by the relay's policy: {name}")]
+    Denied {
+        /// The list that does not.
+        list: PolicyList,
+        /// The method or URL.
+        name: String,
+    },
     /// Not JSON.
     #[error("Parse error: the message is not JSON")]
     NotJson,
@@ -137,7 +144,7 @@ impl RelayFault {
             | RelayFault::QueueFull
             | RelayFault::ConnectionLimit => -32006,
             RelayFault::TooLarge(_) => -32007,
-            RelayFault::Denied(_) => -32008,
+            RelayFault::Denied { .. } => -32008,
             RelayFault::NotJson => -32700,
             RelayFault::InvalidRequest(_) => -32600,
             RelayFault::ReservedMethod(_) => -32601,
@@ -169,7 +176,7 @@ impl RelayFault {
             RelayFault::QueueFull => "queue_full",
             RelayFault::ConnectionLimit => "connection_limit",
             RelayFault::TooLarge(_) => "too_large",
-            RelayFault::Denied(_) => "denied",
+            RelayFault::Denied { .. } => "denied",
             RelayFault::NotJson => "parse_error",
             RelayFault::InvalidRequest(_) => "invalid_request",
             RelayFault::ReservedMethod(_) => "reserved_method",

@@ -10,8 +10,8 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use mcp_proxy_wire::{Message, Span};
 use serde_json::value::RawValue;
 
-use self::names::{DENIED_CDP, READ_ONLY_CDP, READ_ONLY_METHODS};
-use self::url::as_browsers_read;
+use self::names::{DENIED_CDP, DENIED_METHODS, READ_ONLY_CDP, READ_ONLY_METHODS};
+use self::url::UrlRules;
 use crate::fault::RelayFault;
 
 /// The command that carries any method of the Chrome DevTools Protocol.
@@ -25,7 +25,7 @@ const MAX_WRAPPERS: usize = 8;
 pub struct RelayPolicy {
     methods: NamePatterns,
     cdp: NamePatterns,
-    urls: NamePatterns,
+    urls: UrlRules,
     /// The CDP methods that a policy for reading allows, if it is one.
     read_only: Option<GlobSet>,
 }
@@ -49,19 +49,22 @@ pub enum PolicyList {
 }
 
 impl RelayPolicy {
-    /// The policy that denies what a client should not do unasked: cookies, file inputs and other targets.
+    /// The policy that denies what a client should not do unasked: cookies, files, other targets and the extension's storage.
     pub fn standard() -> RelayPolicy {
+        // The names are plain.
+        let denying = |names: &[&str]| NamePatterns {
+            allowed: GlobSet::empty(),
+            denied: patterns(names.iter().copied()).unwrap_or_else(|_| GlobSet::empty()),
+        };
         RelayPolicy {
-            cdp: NamePatterns {
-                allowed: GlobSet::empty(),
-                // The names are plain.
-                denied: patterns(DENIED_CDP.into_iter()).unwrap_or_else(|_| GlobSet::empty()),
-            },
+            methods: denying(&DENIED_METHODS),
+            cdp: denying(&DENIED_CDP),
             ..RelayPolicy::default()
         }
     }
 
     /// The policy with another list, in which `*` matches any characters. A list of denied CDP methods replaces the standard.
+    /// A list of denied methods adds to it, unless it is empty.
     pub fn with(
         mut self,
         list: PolicyList,
@@ -71,13 +74,22 @@ impl RelayPolicy {
         let own = match list {
             PolicyList::Methods => &mut self.methods,
             PolicyList::Cdp => &mut self.cdp,
-            PolicyList::Urls => &mut self.urls,
+            PolicyList::Urls => {
+                allowed.map_or(Ok(()), |allowed| self.urls.allow(allowed))?;
+                denied.map_or(Ok(()), |denied| self.urls.deny(denied))?;
+                return Ok(self);
+            }
         };
         if let Some(allowed) = allowed {
             own.allowed = patterns(allowed.iter().map(String::as_str))?;
         }
         if let Some(denied) = denied {
-            own.denied = patterns(denied.iter().map(String::as_str))?;
+            let standard: &[&str] = match list {
+                PolicyList::Methods if !denied.is_empty() => &DENIED_METHODS,
+                _ => &[],
+            };
+            let denied = denied.iter().map(String::as_str);
+            own.denied = patterns(denied.chain(standard.iter().copied()))?;
         }
         Ok(self)
     }
@@ -92,7 +104,9 @@ impl RelayPolicy {
 
     /// Checks a command.
     pub(crate) fn check(&self, method: &str, message: &Message) -> Result<(), RelayFault> {
-        self.methods.require(method)?;
+        if !self.methods.admit(method) {
+            return Err(denied(PolicyList::Methods, method));
+        }
         let params = message.params();
         if method == FORWARD_CDP {
             let cdp = params.and_then(|params| message.member(params, "method"));
@@ -102,7 +116,7 @@ impl RelayPolicy {
         } else if is_cdp_name(method) {
             self.check_cdp(method)?;
         } else if self.read_only.is_some() && !READ_ONLY_METHODS.contains(&method) {
-            return Err(denied(method));
+            return Err(denied(PolicyList::Methods, method));
         }
         match params {
             Some(params) => self.check_carried(message, params, MAX_WRAPPERS),
@@ -111,10 +125,10 @@ impl RelayPolicy {
     }
 
     fn check_cdp(&self, method: &str) -> Result<(), RelayFault> {
-        self.cdp.require(method)?;
-        match &self.read_only {
-            Some(allowed) if !allowed.is_match(method) => Err(denied(method)),
-            _ => Ok(()),
+        let is_read = |allowed: &GlobSet| allowed.is_match(method);
+        match self.cdp.admit(method) && self.read_only.as_ref().is_none_or(is_read) {
+            true => Ok(()),
+            false => Err(denied(PolicyList::Cdp, method)),
         }
     }
 
@@ -128,35 +142,57 @@ impl RelayPolicy {
     ) -> Result<(), RelayFault> {
         let names = ["url", "method", "command", "cdpMethod", "params", "args"];
         let [url, method, command, cdp, params, arguments] = message.members(object, names);
-        if let Some(url) = url.and_then(|url| message.text_at(url)) {
-            self.urls.require(&as_browsers_read(&url))?;
+        if let Some(url) = url {
+            self.check_url(message, url)?;
         }
         for span in [method, command, cdp, params, arguments]
             .into_iter()
             .flatten()
         {
-            match message.slice(span).first() {
-                Some(b'"') => self.check_name(message.text_at(span).as_deref())?,
-                Some(b'{') if wrappers > 0 => self.check_carried(message, span, wrappers - 1)?,
-                Some(b'[') => self.check_list(message.slice(span))?,
-                // Deeper than any extension looks.
-                Some(b'{') => return Err(RelayFault::InvalidParams("nested too deep")),
-                _ => {}
+            self.check_value(message, span, wrappers)?;
+        }
+        Ok(())
+    }
+
+    /// Checks a URL, or several: `chrome.windows.create` takes a list.
+    fn check_url(&self, message: &Message, url: Span) -> Result<(), RelayFault> {
+        let urls = match message.slice(url).first() {
+            Some(b'[') => elements(message, url)?,
+            _ => vec![url],
+        };
+        for url in urls.into_iter().filter_map(|url| message.text_at(url)) {
+            if !self.urls.admit(&url) {
+                return Err(denied(PolicyList::Urls, &url));
             }
         }
         Ok(())
     }
 
-    /// Checks arguments in a list, such as those of `chrome.debugger.sendCommand`.
-    fn check_list(&self, list: &[u8]) -> Result<(), RelayFault> {
-        let elements: Vec<&RawValue> = serde_json::from_slice(list).unwrap_or_default();
-        for element in elements {
-            if element.get().starts_with('"') {
-                let name: Option<String> = serde_json::from_str(element.get()).ok();
-                self.check_name(name.as_deref())?;
+    /// Checks a value that may be the name of a CDP method, or have one inside: a list has the arguments of
+    /// `chrome.debugger.sendCommand`, or several commands.
+    fn check_value(
+        &self,
+        message: &Message,
+        value: Span,
+        wrappers: usize,
+    ) -> Result<(), RelayFault> {
+        // Deeper than any extension looks.
+        let too_deep = RelayFault::InvalidParams("nested too deep");
+        match message.slice(value).first() {
+            Some(b'"') => self.check_name(message.text_at(value).as_deref()),
+            Some(b'{') => {
+                let wrappers = wrappers.checked_sub(1).ok_or(too_deep)?;
+                self.check_carried(message, value, wrappers)
             }
+            Some(b'[') => {
+                let wrappers = wrappers.checked_sub(1).ok_or(too_deep)?;
+                let elements = elements(message, value)?;
+                elements
+                    .into_iter()
+                    .try_for_each(|element| self.check_value(message, element, wrappers))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn check_name(&self, name: Option<&str>) -> Result<(), RelayFault> {
@@ -168,13 +204,23 @@ impl RelayPolicy {
 }
 
 impl NamePatterns {
-    fn require(&self, name: &str) -> Result<(), RelayFault> {
+    fn admit(&self, name: &str) -> bool {
         let is_allowed = self.allowed.is_empty() || self.allowed.is_match(name);
-        match is_allowed && !self.denied.is_match(name) {
-            true => Ok(()),
-            false => Err(denied(name)),
-        }
+        is_allowed && !self.denied.is_match(name)
     }
+}
+
+/// Where the elements of a list stand.
+fn elements(message: &Message, list: Span) -> Result<Vec<Span>, RelayFault> {
+    let text = message.slice(list);
+    let elements: Vec<&RawValue> = serde_json::from_slice(text)
+        .map_err(|_| RelayFault::InvalidParams("a list cannot be read"))?;
+    let span = |element: &RawValue| {
+        // The elements are parts of the text.
+        let start = list.range().start + element.get().as_ptr().addr() - text.as_ptr().addr();
+        Span::new(start, start + element.get().len())
+    };
+    Ok(elements.into_iter().map(span).collect())
 }
 
 /// Whether this is the name of a CDP method: `Domain.method`.
@@ -187,8 +233,9 @@ fn is_cdp_name(name: &str) -> bool {
             .is_some_and(|(domain, method)| is_word(domain) && is_word(method))
 }
 
-fn denied(name: &str) -> RelayFault {
-    RelayFault::Denied(name.chars().take(80).collect())
+fn denied(list: PolicyList, name: &str) -> RelayFault {
+    let name = name.chars().take(80).collect();
+    RelayFault::Denied { list, name }
 }
 
 fn patterns<'a>(texts: impl Iterator<Item = &'a str>) -> Result<GlobSet, String> {
@@ -203,176 +250,4 @@ fn patterns<'a>(texts: impl Iterator<Item = &'a str>) -> Result<GlobSet, String>
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(policy: &RelayPolicy, method: &str, params: &str) -> Result<(), i64> {
-        let text = format!(r#"{{"id":1,"method":"{method}","params":{params}}}"#);
-        let checked = policy.check(method, &Message::parse(text));
-        checked.map_err(|fault| fault.code())
-    }
-
-    #[test]
-    fn cookies_files_and_other_targets_are_denied_by_default() {
-        let policy = RelayPolicy::standard();
-        for method in DENIED_CDP {
-            let params = format!(r#"{{"method":"{method}"}}"#);
-            assert_eq!(
-                check(&policy, FORWARD_CDP, &params),
-                Err(-32008),
-                "{method}"
-            );
-        }
-        let params = r#"{"method":"Runtime.evaluate","params":{"expression":"1"}}"#;
-        assert_eq!(check(&policy, FORWARD_CDP, params), Ok(()));
-        assert_eq!(check(&policy, FORWARD_CDP, "{}"), Err(-32602));
-        assert_eq!(
-            check(&policy, "createTab", r#"{"url":"https://a.test"}"#),
-            Ok(())
-        );
-    }
-
-    #[test]
-    fn urls_are_checked_where_tabs_are_opened_and_navigated() {
-        let denied = ["*//*.bank.test/*".to_owned()];
-        let policy = RelayPolicy::standard()
-            .with(PolicyList::Urls, None, Some(&denied))
-            .unwrap();
-        let opened = r#"{"url":"https://my.bank.test/x"}"#;
-        assert_eq!(check(&policy, "createTab", opened), Err(-32008));
-        for same in [
-            "HTTPS://my.BANK.test",
-            " https://my.bank.test/x",
-            "https:\\\\\\\\my.bank.test\\\\x",
-        ] {
-            let opened = format!(r#"{{"url":"{same}"}}"#);
-            assert_eq!(check(&policy, "createTab", &opened), Err(-32008), "{same}");
-        }
-        let sent = r#"{"method":"Page.navigate","params":{"url":"https://my.bank.test/x"}}"#;
-        assert_eq!(check(&policy, FORWARD_CDP, sent), Err(-32008));
-        assert_eq!(
-            check(&policy, "createTab", r#"{"url":"https://a.test/"}"#),
-            Ok(())
-        );
-    }
-
-    #[test]
-    fn cdp_methods_are_found_in_other_commands_than_the_usual_one() {
-        let policy = RelayPolicy::standard();
-        for (method, params) in [
-            ("Network.getCookies", "{}"),
-            ("sendCommand", r#"{"method":"Network.getCookies"}"#),
-            ("sendCommand", r#"{"command":"Network.getCookies"}"#),
-            (
-                "sendCommand",
-                r#"{"command":{"method":"Network.getCookies"}}"#,
-            ),
-            ("cdp", r#"{"cdpMethod":"Network.\u0067etCookies"}"#),
-            (
-                "chrome.debugger.sendCommand",
-                r#"{"args":[{"tabId":1},"Network.getCookies",{}]}"#,
-            ),
-            (
-                "anything",
-                r#"{"params":{"params":{"method":"Network.getCookies"}}}"#,
-            ),
-            (
-                FORWARD_CDP,
-                r#"{"method":"Page.enable","method":"Network.getCookies"}"#,
-            ),
-            (
-                FORWARD_CDP,
-                r#"{"method":"Page.enable","params":{"method":"Network.getCookies"}}"#,
-            ),
-        ] {
-            assert_eq!(
-                check(&policy, method, params),
-                Err(-32008),
-                "{method} {params}"
-            );
-        }
-        for (method, params) in [
-            ("sendCommand", r#"{"method":"Page.reload"}"#),
-            ("type", r#"{"text":"Network.getCookies"}"#),
-            (
-                FORWARD_CDP,
-                r#"{"method":"Fetch.continueRequest","params":{"method":"POST"}}"#,
-            ),
-        ] {
-            assert_eq!(check(&policy, method, params), Ok(()), "{method} {params}");
-        }
-        let deep = format!(
-            "{}{}",
-            r#"{"params":"#.repeat(20),
-            "{}".to_owned() + &"}".repeat(20)
-        );
-        assert_eq!(check(&policy, "anything", &deep), Err(-32602));
-    }
-
-    #[test]
-    fn an_allow_list_of_cdp_methods_counts_for_every_way_to_send_them() {
-        let allowed = ["Page.*".to_owned()];
-        let policy = RelayPolicy::standard()
-            .with(PolicyList::Cdp, Some(&allowed), None)
-            .unwrap();
-        for (method, params, expected) in [
-            ("Page.reload", "{}", Ok(())),
-            ("Runtime.evaluate", "{}", Err(-32008)),
-            (
-                "sendCommand",
-                r#"{"method":"Runtime.evaluate"}"#,
-                Err(-32008),
-            ),
-            (FORWARD_CDP, r#"{"method":"evaluate"}"#, Err(-32008)),
-            ("click", "{}", Ok(())),
-        ] {
-            assert_eq!(
-                check(&policy, method, params),
-                expected,
-                "{method} {params}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_policy_for_reading_allows_nothing_that_changes_a_page() {
-        let policy = RelayPolicy::standard().read_only(true);
-        for (method, params) in [
-            ("getTabs", "{}"),
-            ("selectTab", "{}"),
-            ("screenshot", "{}"),
-            (FORWARD_CDP, r#"{"method":"Page.captureScreenshot"}"#),
-            (FORWARD_CDP, r#"{"method":"Accessibility.getFullAXTree"}"#),
-            ("DOM.getDocument", "{}"),
-        ] {
-            assert_eq!(check(&policy, method, params), Ok(()), "{method} {params}");
-        }
-        for (method, params) in [
-            ("createTab", "{}"),
-            ("click", "{}"),
-            ("neverHeardOf", "{}"),
-            ("Runtime.evaluate", "{}"),
-            (FORWARD_CDP, r#"{"method":"Runtime.evaluate"}"#),
-            (FORWARD_CDP, r#"{"method":"Page.navigate"}"#),
-            (FORWARD_CDP, r#"{"method":"Network.getCookies"}"#),
-        ] {
-            assert_eq!(
-                check(&policy, method, params),
-                Err(-32008),
-                "{method} {params}"
-            );
-        }
-        let all = policy.read_only(false);
-        assert_eq!(check(&all, "createTab", "{}"), Ok(()));
-    }
-
-    #[test]
-    fn an_allow_list_denies_the_rest() {
-        let allowed = ["getTabs".to_owned(), "create*".to_owned()];
-        let policy = RelayPolicy::standard()
-            .with(PolicyList::Methods, Some(&allowed), None)
-            .unwrap();
-        assert_eq!(check(&policy, "createTab", "{}"), Ok(()));
-        assert_eq!(check(&policy, "closeTab", "{}"), Err(-32008));
-    }
-}
+mod tests;

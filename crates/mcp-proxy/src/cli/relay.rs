@@ -66,7 +66,7 @@ pub struct RelayArgs {
     #[arg(long, value_name = "METHOD", help_heading = "What clients may do")]
     pub allow_method: Vec<String>,
 
-    /// Deny these commands (repeatable)
+    /// Deny these commands, in addition to `get_debug_storage` (repeatable)
     #[arg(long, value_name = "METHOD", help_heading = "What clients may do")]
     pub deny_method: Vec<String>,
 
@@ -74,11 +74,11 @@ pub struct RelayArgs {
     #[arg(long, value_name = "METHOD", help_heading = "What clients may do")]
     pub allow_cdp: Vec<String>,
 
-    /// Deny these instead of the default, which is cookies, file inputs and other targets (repeatable)
+    /// Deny these instead of the default, which is cookies, files and other targets (repeatable)
     #[arg(long, value_name = "METHOD", help_heading = "What clients may do")]
     pub deny_cdp: Vec<String>,
 
-    /// Allow tabs to be opened with, or sent to, these URLs only (repeatable)
+    /// Allow tabs to be opened with, or sent to, these URLs only, such as `https://*.example.com/*` (repeatable)
     #[arg(long, value_name = "URL", help_heading = "What clients may do")]
     pub allow_url: Vec<String>,
 

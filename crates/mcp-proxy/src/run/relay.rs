@@ -82,7 +82,7 @@ pub async fn start(config: &Config, relay: &RelayTarget, run: &Arc<ProxyRun>) ->
         refresh_keys: tokens.refresh_keys,
         authentication_deadline: AUTHENTICATION_DEADLINE,
         authentications_per_second: AUTHENTICATIONS_PER_SECOND,
-        audit,
+        audit: audit.clone(),
     });
     let _ = relay.driver.set(Arc::clone(&driver));
     if let Some(checker) = tokens.checker {
@@ -92,7 +92,7 @@ pub async fn start(config: &Config, relay: &RelayTarget, run: &Arc<ProxyRun>) ->
     let socket = |path| SocketHandler::new(Arc::clone(&driver), path, access);
     let routes = match &relay.pairing {
         Some(pairing) => Routes::new().with(
-            PairingHandler::new(Arc::clone(pairing)),
+            PairingHandler::new(Arc::clone(pairing), audit),
             [Route::exact(pairing::PATH).unlisted()],
         ),
         None => Routes::new(),

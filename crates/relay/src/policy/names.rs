@@ -1,8 +1,11 @@
 //! The methods that the standard policy denies, and those that change nothing.
 
+/// Denied unless a policy has an empty list in its place: the extension answers with what it stores, its token included.
+pub(super) const DENIED_METHODS: [&str; 1] = ["get_debug_storage"];
+
 /// Denied unless somebody allows it: cookies are credentials, files are not the browser's, and targets are tabs, other
 /// connections' tabs among them.
-pub(super) const DENIED_CDP: [&str; 24] = [
+pub(super) const DENIED_CDP: [&str; 25] = [
     "Network.getCookies",
     "Network.getAllCookies",
     "Network.setCookie",
@@ -13,6 +16,8 @@ pub(super) const DENIED_CDP: [&str; 24] = [
     "Storage.setCookies",
     "Storage.clearCookies",
     "DOM.setFileInputFiles",
+    // It can drop any file of the machine on a page.
+    "Input.dispatchDragEvent",
     "Browser.close",
     "Browser.crash",
     "Browser.setDownloadBehavior",

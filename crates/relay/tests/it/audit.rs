@@ -103,6 +103,12 @@ fn denied_commands_name_the_part_of_the_policy_and_not_the_url() {
         A< {"id":3,"error":{"code":-32008}}
         A> {"id":4,"method":"click"}
         A< {"id":4,"error":{"code":-32008}}
+        A> {"id":5,"method":"sendCommand","params":{"method":"Network.getCookies"}}
+        A< {"id":5,"error":{"code":-32008}}
+        A> {"id":6,"method":"Storage.getCookies"}
+        A< {"id":6,"error":{"code":-32008}}
+        A> {"id":7,"method":"forwardCDPCommand","params":{"method":"Page.navigate","params":{"url":"https://evil.test/"}}}
+        A< {"id":7,"error":{"code":-32008}}
     "#,
     );
     assert_eq!(
@@ -111,6 +117,9 @@ fn denied_commands_name_the_part_of_the_policy_and_not_the_url() {
             "denied createTab  conn-1 url",
             "denied forwardCDPCommand Network.getCookies conn-1 cdp",
             "denied click  conn-1 method",
+            "denied sendCommand Network.getCookies conn-1 cdp",
+            "denied Storage.getCookies Storage.getCookies conn-1 cdp",
+            "denied forwardCDPCommand Page.navigate conn-1 url",
         ]
     );
 }

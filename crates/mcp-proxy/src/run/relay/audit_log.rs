@@ -217,6 +217,11 @@ fn line(event: &RelayAuditEvent) -> AuditLine<'_> {
             reason: Some(reason),
             ..base
         },
+        AuditedAction::Paired { address } => AuditLine {
+            event: "paired",
+            address: Some(address.to_string()),
+            ..base
+        },
         AuditedAction::Connected {
             client,
             connection,

@@ -3,7 +3,7 @@
 //! Only extensions may: a web page is refused even if somebody types a code into it. Neither codes nor tokens are recorded or
 //! printed.
 
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -14,7 +14,9 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Method, Request};
 use hyper::body::Incoming;
+use jiff::Timestamp;
 use mcp_proxy_core::BoxFuture;
+use mcp_proxy_relay::{AuditSink, AuditedAction, RelayAuditEvent};
 use mcp_proxy_token::{IssuedToken, PairingRefusal, RevocationList, TokenRequest, issue};
 use mcp_proxy_transport::http::{
     CollectedBody, Handler, HttpResponse, RequestSource, bare, collect, is_extension_origin,
@@ -62,6 +64,7 @@ fn issue_now(pairing: &PairingConfig, request: &TokenRequest) -> Result<IssuedTo
 /// Answers the requests of extensions.
 pub struct PairingHandler {
     pairing: Arc<PairingConfig>,
+    audit: Option<AuditSink>,
 }
 
 /// What an extension sends.
@@ -72,11 +75,11 @@ struct PairingRequest {
 
 impl PairingHandler {
     /// For the codes of this relay.
-    pub fn new(pairing: Arc<PairingConfig>) -> Arc<PairingHandler> {
-        Arc::new(PairingHandler { pairing })
+    pub fn new(pairing: Arc<PairingConfig>, audit: Option<AuditSink>) -> Arc<PairingHandler> {
+        Arc::new(PairingHandler { pairing, audit })
     }
 
-    async fn answer(&self, from: IpAddr, request: Request<Incoming>) -> HttpResponse {
+    async fn answer(&self, from: SocketAddr, request: Request<Incoming>) -> HttpResponse {
         let headers = request.headers();
         let origin = headers.get(ORIGIN).cloned();
         // Admission has refused extensions that are not among the pinned ones.
@@ -94,7 +97,7 @@ impl PairingHandler {
         answer
     }
 
-    async fn exchange(&self, from: IpAddr, request: Request<Incoming>) -> HttpResponse {
+    async fn exchange(&self, from: SocketAddr, request: Request<Incoming>) -> HttpResponse {
         let url = own_url(request.headers(), self.pairing.tls);
         let body = timeout(
             REQUEST_DEADLINE,
@@ -109,7 +112,7 @@ impl PairingHandler {
         let redeemed = {
             let codes = self.pairing.codes.lock();
             let mut codes = codes.unwrap_or_else(PoisonError::into_inner);
-            codes.redeem(&code, from, Instant::now())
+            codes.redeem(&code, from.ip(), Instant::now())
         };
         let mut token = match redeemed {
             Ok(token) => token,
@@ -118,9 +121,22 @@ impl PairingHandler {
         };
         token.connection_url = token.connection_url.or(url);
         match issue_now(&self.pairing, &token) {
-            Ok(issued) => paired(&token, &issued),
+            Ok(issued) => {
+                self.note_paired(&token.user, from);
+                paired(&token, &issued)
+            }
             // The user was revoked after the code was made.
             Err(_) => refusal(403, "invalid_code"),
+        }
+    }
+
+    fn note_paired(&self, user: &str, address: SocketAddr) {
+        if let Some(audit) = &self.audit {
+            audit(&[RelayAuditEvent {
+                wall_ms: Timestamp::now().as_millisecond(),
+                user: Some(user.into()),
+                what: AuditedAction::Paired { address },
+            }]);
         }
     }
 }
@@ -131,7 +147,7 @@ impl Handler for PairingHandler {
         source: RequestSource,
         request: Request<Incoming>,
     ) -> BoxFuture<'static, HttpResponse> {
-        Box::pin(async move { self.answer(source.address.ip(), request).await })
+        Box::pin(async move { self.answer(source.address, request).await })
     }
 }
 

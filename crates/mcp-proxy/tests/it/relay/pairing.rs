@@ -68,6 +68,25 @@ fn a_code_becomes_a_token_once() {
     }
 }
 
+#[test]
+fn the_audit_log_says_who_exchanged_a_code_and_not_which() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("audit.jsonl");
+    let relay = TestRelay::start(&["--no-record", "--audit-log", log.to_str().unwrap()]);
+    let code = code(&relay, &[]);
+    assert_eq!(exchange(&relay, "AAAA-AAAA").0, 403);
+    let (_, paired) = exchange(&relay, &code);
+    let text = std::fs::read_to_string(&log).unwrap();
+    let line: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(line["event"], "paired");
+    assert_eq!(line["user"], "ada");
+    let address = line["address"].as_str().unwrap();
+    assert!(address.starts_with("127.0.0.1:"), "{address}");
+    for secret in [&*code, paired["access_token"].as_str().unwrap()] {
+        assert!(!text.contains(secret));
+    }
+}
+
 /// Everything in the files of a folder.
 fn contents(folder: &std::path::Path) -> String {
     let mut text = String::new();

@@ -1,0 +1,191 @@
+//! Commands against policies.
+
+use super::*;
+
+fn check(policy: &RelayPolicy, method: &str, params: &str) -> Result<(), i64> {
+    let text = format!(r#"{{"id":1,"method":"{method}","params":{params}}}"#);
+    let checked = policy.check(method, &Message::parse(text));
+    checked.map_err(|fault| fault.code())
+}
+
+#[test]
+fn cookies_files_and_other_targets_are_denied_by_default() {
+    let policy = RelayPolicy::standard();
+    for method in DENIED_CDP {
+        let params = format!(r#"{{"method":"{method}"}}"#);
+        assert_eq!(
+            check(&policy, FORWARD_CDP, &params),
+            Err(-32008),
+            "{method}"
+        );
+    }
+    let params = r#"{"method":"Runtime.evaluate","params":{"expression":"1"}}"#;
+    assert_eq!(check(&policy, FORWARD_CDP, params), Ok(()));
+    assert_eq!(check(&policy, FORWARD_CDP, "{}"), Err(-32602));
+    assert_eq!(
+        check(&policy, "createTab", r#"{"url":"https://a.test"}"#),
+        Ok(())
+    );
+}
+
+#[test]
+fn urls_are_checked_where_tabs_are_opened_and_navigated() {
+    let denied = ["*://*.bank.test/*".to_owned()];
+    let policy = RelayPolicy::standard()
+        .with(PolicyList::Urls, None, Some(&denied))
+        .unwrap();
+    let opened = r#"{"url":"https://my.bank.test/x"}"#;
+    assert_eq!(check(&policy, "createTab", opened), Err(-32008));
+    let several = r#"{"url":["https://a.test/","https:my.bank.test"]}"#;
+    assert_eq!(check(&policy, "createWindow", several), Err(-32008));
+    let listed = r#"{"args":[{"url":"https://my.bank.test:443/"}]}"#;
+    assert_eq!(check(&policy, "chrome.tabs.create", listed), Err(-32008));
+    let sent = r#"{"method":"Page.navigate","params":{"url":"https://my.bank.test/x"}}"#;
+    assert_eq!(check(&policy, FORWARD_CDP, sent), Err(-32008));
+    assert_eq!(
+        check(&policy, "createTab", r#"{"url":"https://a.test/"}"#),
+        Ok(())
+    );
+}
+
+#[test]
+fn cdp_methods_are_found_in_other_commands_than_the_usual_one() {
+    let policy = RelayPolicy::standard();
+    for (method, params) in [
+        ("Network.getCookies", "{}"),
+        ("sendCommand", r#"{"method":"Network.getCookies"}"#),
+        ("sendCommand", r#"{"command":"Network.getCookies"}"#),
+        (
+            "sendCommand",
+            r#"{"command":{"method":"Network.getCookies"}}"#,
+        ),
+        ("cdp", r#"{"cdpMethod":"Network.\u0067etCookies"}"#),
+        (
+            "chrome.debugger.sendCommand",
+            r#"{"args":[{"tabId":1},"Network.getCookies",{}]}"#,
+        ),
+        (
+            "anything",
+            r#"{"params":{"params":{"method":"Network.getCookies"}}}"#,
+        ),
+        ("batch", r#"{"args":[{"method":"Network.getCookies"}]}"#),
+        (
+            "batch",
+            r#"{"args": [1, [ {"params" : [ "Network.getCookies" ]} ] ]}"#,
+        ),
+        (
+            FORWARD_CDP,
+            r#"{"method":"Input.dispatchDragEvent","params":{"data":{"files":["/etc/passwd"]}}}"#,
+        ),
+        (
+            FORWARD_CDP,
+            r#"{"method":"Page.enable","method":"Network.getCookies"}"#,
+        ),
+        (
+            FORWARD_CDP,
+            r#"{"method":"Page.enable","params":{"method":"Network.getCookies"}}"#,
+        ),
+    ] {
+        assert_eq!(
+            check(&policy, method, params),
+            Err(-32008),
+            "{method} {params}"
+        );
+    }
+    for (method, params) in [
+        ("sendCommand", r#"{"method":"Page.reload"}"#),
+        ("type", r#"{"text":"Network.getCookies"}"#),
+        (
+            FORWARD_CDP,
+            r#"{"method":"Fetch.continueRequest","params":{"method":"POST"}}"#,
+        ),
+    ] {
+        assert_eq!(check(&policy, method, params), Ok(()), "{method} {params}");
+    }
+    for (open, close) in [(r#"{"params":"#, "}"), (r#"{"args":["#, "]}")] {
+        let deep = format!("{}{{}}{}", open.repeat(20), close.repeat(20));
+        assert_eq!(check(&policy, "anything", &deep), Err(-32602), "{open}");
+    }
+}
+
+#[test]
+fn the_extensions_storage_stays_denied_next_to_other_methods() {
+    let dump = |policy: &RelayPolicy| check(policy, "get_debug_storage", "{}");
+    let standard = RelayPolicy::standard;
+    let denying = |denied: &[String]| {
+        let policy = standard().with(PolicyList::Methods, None, Some(denied));
+        policy.unwrap()
+    };
+    assert_eq!(dump(&standard()), Err(-32008));
+    let more = denying(&["reloadSelf".to_owned()]);
+    assert_eq!(dump(&more), Err(-32008));
+    assert_eq!(check(&more, "reloadSelf", "{}"), Err(-32008));
+    assert_eq!(dump(&denying(&[])), Ok(()));
+}
+
+#[test]
+fn an_allow_list_of_cdp_methods_counts_for_every_way_to_send_them() {
+    let allowed = ["Page.*".to_owned()];
+    let policy = RelayPolicy::standard()
+        .with(PolicyList::Cdp, Some(&allowed), None)
+        .unwrap();
+    for (method, params, expected) in [
+        ("Page.reload", "{}", Ok(())),
+        ("Runtime.evaluate", "{}", Err(-32008)),
+        (
+            "sendCommand",
+            r#"{"method":"Runtime.evaluate"}"#,
+            Err(-32008),
+        ),
+        (FORWARD_CDP, r#"{"method":"evaluate"}"#, Err(-32008)),
+        ("click", "{}", Ok(())),
+    ] {
+        assert_eq!(
+            check(&policy, method, params),
+            expected,
+            "{method} {params}"
+        );
+    }
+}
+
+#[test]
+fn a_policy_for_reading_allows_nothing_that_changes_a_page() {
+    let policy = RelayPolicy::standard().read_only(true);
+    for (method, params) in [
+        ("getTabs", "{}"),
+        ("selectTab", "{}"),
+        ("screenshot", "{}"),
+        (FORWARD_CDP, r#"{"method":"Page.captureScreenshot"}"#),
+        (FORWARD_CDP, r#"{"method":"Accessibility.getFullAXTree"}"#),
+        ("DOM.getDocument", "{}"),
+    ] {
+        assert_eq!(check(&policy, method, params), Ok(()), "{method} {params}");
+    }
+    for (method, params) in [
+        ("createTab", "{}"),
+        ("click", "{}"),
+        ("neverHeardOf", "{}"),
+        ("Runtime.evaluate", "{}"),
+        (FORWARD_CDP, r#"{"method":"Runtime.evaluate"}"#),
+        (FORWARD_CDP, r#"{"method":"Page.navigate"}"#),
+        (FORWARD_CDP, r#"{"method":"Network.getCookies"}"#),
+    ] {
+        assert_eq!(
+            check(&policy, method, params),
+            Err(-32008),
+            "{method} {params}"
+        );
+    }
+    let all = policy.read_only(false);
+    assert_eq!(check(&all, "createTab", "{}"), Ok(()));
+}
+
+#[test]
+fn an_allow_list_denies_the_rest() {
+    let allowed = ["getTabs".to_owned(), "create*".to_owned()];
+    let policy = RelayPolicy::standard()
+        .with(PolicyList::Methods, Some(&allowed), None)
+        .unwrap();
+    assert_eq!(check(&policy, "createTab", "{}"), Ok(()));
+    assert_eq!(check(&policy, "closeTab", "{}"), Err(-32008));
+}

@@ -1,0 +1,195 @@
+//! Spellings of URLs, and the rules that must not miss them.
+
+use super::*;
+
+fn texts(patterns: &[&str]) -> Vec<String> {
+    patterns.iter().map(|text| (*text).to_owned()).collect()
+}
+
+fn allowing(patterns: &[&str]) -> UrlRules {
+    let mut rules = UrlRules::default();
+    rules.allow(&texts(patterns)).unwrap();
+    rules
+}
+
+fn denying(patterns: &[&str]) -> UrlRules {
+    let mut rules = UrlRules::default();
+    rules.deny(&texts(patterns)).unwrap();
+    rules
+}
+
+/// Spellings that browsers read as `https://my.bank.test/`.
+const SAME: [&str; 17] = [
+    "https://my.bank.test/",
+    "https://my.bank.test",
+    "https:my.bank.test/",
+    "https:/my.bank.test/",
+    "https:///my.bank.test/",
+    "https:\\\\my.bank.test\\",
+    "https:/\\my.bank.test/",
+    "https://my.bank.test:443/",
+    "https://my.bank.test:/",
+    "https://my.bank.test:0443/",
+    "https://my.bank.test./",
+    "https://my.b%61nk.test/",
+    "HTTPS://My.BANK.test/",
+    "https://good.test@my.bank.test/",
+    "https://good.test:1@evil.test@my.bank.test/",
+    " \u{1}ht\ttps://my.ba\nnk.te\rst/ ",
+    "view-source:https://my.bank.test/",
+];
+
+#[test]
+fn every_spelling_of_a_host_is_the_same_host() {
+    let denied = denying(&["*://*.bank.test/*"]);
+    let allowed = allowing(&["https://*.bank.test/*"]);
+    let others = allowing(&["https://*.good.test/*"]);
+    for url in SAME {
+        assert!(!denied.admit(url), "{url:?}");
+        assert!(allowed.admit(url), "{url:?}");
+        assert!(!others.admit(url), "{url:?}");
+    }
+}
+
+#[test]
+fn a_wildcard_in_the_host_stays_in_the_host() {
+    let allowed = allowing(&["https://*.good.test/*"]);
+    let denied = denying(&["*://*.good.test/*"]);
+    for url in [
+        "https://evil.test/?.good.test/",
+        "https://evil.test/.good.test/",
+        "https://evil.test\\.good.test/",
+        "https://evil.test#.good.test/",
+        "https://evil.test?.good.test/",
+        "https://x.good.test@evil.test/",
+        "https://x.good.test:443@evil.test/",
+        "https://x.good.test.evil.test/",
+    ] {
+        assert!(!allowed.admit(url), "{url}");
+        assert!(denied.admit(url), "{url}");
+    }
+    assert!(allowed.admit("https://a.b.good.test/x?y"));
+    assert!(!allowed.admit("http://a.good.test/"));
+}
+
+#[test]
+fn what_browsers_may_read_in_another_way_is_denied_by_any_rule() {
+    let allowed = allowing(&["https://*"]);
+    let denied = denying(&["*://*.bank.test/*"]);
+    for url in [
+        "https://my.bänk.test/",
+        "https://my.bank。test/",
+        "https://my.b%C3%A4nk.test/",
+        "https://my.bank.test%2f.good.test/",
+        "https://my.bank.test%00/",
+        "https://my.bank%/",
+        "https://my.bank.test:99999/",
+        "https://my.bank.test:x/",
+        "https://my.bank.test../",
+        "https://1.2.3.4.5/",
+        "https://[::g]/",
+        "https://",
+        "//my.bank.test/",
+        "my.bank.test",
+        "",
+    ] {
+        assert!(!allowed.admit(url), "{url}");
+        assert!(!denied.admit(url), "{url}");
+        assert!(UrlRules::default().admit(url), "{url}");
+    }
+    assert!(allowed.admit("https://xn--bnk-qla.test/"));
+    assert!(denied.admit("https://xn--bnk-qla.test/"));
+}
+
+#[test]
+fn addresses_are_compared_as_numbers() {
+    let denied = denying(&["*://127.0.0.1/*", "*://[::1]/*"]);
+    for url in [
+        "http://127.0.0.1/",
+        "http://127.1/",
+        "http://2130706433/",
+        "http://0x7f.0.0.1/",
+        "http://0177.0.0.01/",
+        "http://127.0.0.1.:8080/",
+        "http://[0:0:0:0:0:0:0:1]:80/",
+    ] {
+        assert!(!denied.admit(url), "{url}");
+    }
+    assert!(denied.admit("http://127.0.0.2/"));
+    assert!(denied.admit("http://1.test/"));
+}
+
+#[test]
+fn without_a_port_every_port_is_denied_and_the_default_allowed() {
+    assert!(!denying(&["*://bank.test/*"]).admit("https://bank.test:8443/"));
+    let allowed = allowing(&["https://good.test/*", "http://localhost:*/*"]);
+    assert!(!allowed.admit("https://good.test:8443/"));
+    assert!(allowed.admit("http://localhost:3000/x"));
+    assert!(allowed.admit("http://localhost/x"));
+    let named = allowing(&["https://good.test:443/*", "https://good.test:8443/*"]);
+    assert!(named.admit("https://good.test/"));
+    assert!(named.admit("https://good.test:08443/"));
+    assert!(!named.admit("https://good.test:80/"));
+}
+
+#[test]
+fn paths_are_resolved_before_they_are_compared() {
+    let allowed = allowing(&["https://good.test/docs/*"]);
+    let denied = denying(&["*://good.test/admin*"]);
+    for url in [
+        "https://good.test/docs/../admin",
+        "https://good.test/docs/%2e%2E/admin",
+        "https://good.test/docs\\..\\admin",
+        "https://good.test/./%61dmin",
+        "https://good.test/../admin",
+    ] {
+        assert!(!allowed.admit(url), "{url}");
+        assert!(!denied.admit(url), "{url}");
+    }
+    assert!(allowed.admit("https://good.test/docs/?next=/../admin"));
+    assert!(allowed.admit("https://good.test/x/../docs/a"));
+    assert!(allowing(&["https://good.test/ü"]).admit("https://good.test/%c3%bc"));
+    assert!(allowing(&["https://good.test"]).admit("https://good.test/any"));
+}
+
+#[test]
+fn urls_without_a_host_have_patterns_of_their_own() {
+    let denied = denying(&["javascript:*", "file://*", "chrome://*"]);
+    for url in [
+        "JavaScript:alert(1)",
+        "java\nscript:x",
+        "file:///etc/passwd",
+        "file:/etc/passwd",
+        "file:etc/passwd",
+        "chrome://settings",
+        "chrome:settings",
+    ] {
+        assert!(!denied.admit(url), "{url}");
+    }
+    assert!(denied.admit("about:blank"));
+    let allowed = allowing(&["about:blank", "file:///srv/*"]);
+    assert!(allowed.admit("about:blank"));
+    assert!(allowed.admit("file://localhost/srv/a"));
+    assert!(!allowed.admit("file:////etc/passwd"));
+    assert!(!denying(&["file:///etc/*"]).admit("file:///x/..//etc/passwd"));
+    assert!(!denying(&["file:///etc/*"]).admit("file:////etc/passwd"));
+    assert!(!allowed.admit("file:///srv/../etc/passwd"));
+    assert!(allowing(&["*"]).admit("data:text/plain,x"));
+}
+
+#[test]
+fn patterns_that_could_mean_something_else_are_refused() {
+    let mut rules = UrlRules::default();
+    for pattern in [
+        "*.bank.test/*",
+        "bank.test",
+        "localhost:3000/*",
+        "https:*",
+        "*://bänk.test/*",
+        "*://*.bänk.test/*",
+        "*://a@bank.test/*",
+        "*://bank.test:x/*",
+    ] {
+        assert!(rules.deny(&texts(&[pattern])).is_err(), "{pattern}");
+    }
+}
