@@ -18,8 +18,6 @@ pub enum RelayClose {
     Restart,
     /// It does not read what is sent to it, or too many connect at once.
     TryLater(&'static str),
-    /// A message was too large.
-    TooLarge,
     /// An answer that the peer has the beginning of will never be complete.
     CutAnswer,
 }
@@ -32,7 +30,6 @@ impl RelayClose {
             RelayClose::Superseded => 4409,
             RelayClose::Restart => 1012,
             RelayClose::TryLater(_) => 1013,
-            RelayClose::TooLarge => 1009,
             RelayClose::CutAnswer => 1011,
         }
     }
@@ -43,7 +40,6 @@ impl RelayClose {
             RelayClose::Unauthorized(why) | RelayClose::TryLater(why) => why,
             RelayClose::Superseded => "a newer connection took over",
             RelayClose::Restart => "the relay restarts",
-            RelayClose::TooLarge => "the message is too large",
             RelayClose::CutAnswer => "the rest of an answer is lost",
         }
     }

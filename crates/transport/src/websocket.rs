@@ -35,8 +35,6 @@ const PIECE_MAX: usize = 128 * 1024;
 /// How a WebSocket is served.
 #[derive(Clone, Debug)]
 pub struct SocketOptions {
-    /// The subprotocol to choose if the client offers it.
-    pub subprotocol: Option<&'static str>,
     /// A message up to this length is one event; a longer one arrives in pieces. At most 128 KiB.
     pub stream_above: usize,
     /// The longest message at first; see [`SocketReader::set_max_message`].
@@ -70,7 +68,6 @@ pub struct MessageUnderWay {
 impl Default for SocketOptions {
     fn default() -> SocketOptions {
         SocketOptions {
-            subprotocol: None,
             stream_above: 64 * 1024,
             max_message: 256 * 1024,
             stall: Duration::from_secs(5),

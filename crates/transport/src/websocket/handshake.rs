@@ -3,8 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{
-    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
-    SEC_WEBSOCKET_VERSION, UPGRADE,
+    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
 use mcp_proxy_wire::ErrorCode;
@@ -28,7 +27,7 @@ where
     S: FnOnce(WebSocket) -> F + Send + 'static,
     F: Future<Output = ()> + Send + 'static,
 {
-    let headers = match check(request, &options) {
+    let headers = match check(request) {
         Ok(headers) => headers,
         Err(refusal) => return refusal.answer(),
     };
@@ -75,7 +74,7 @@ impl HandshakeRefusal {
 }
 
 /// The headers of the answer, if the handshake is right.
-fn check<B>(request: &Request<B>, options: &SocketOptions) -> Result<HeaderMap, HandshakeRefusal> {
+fn check<B>(request: &Request<B>) -> Result<HeaderMap, HandshakeRefusal> {
     let headers = request.headers();
     if !lists(headers, &UPGRADE, "websocket") {
         return Err(HandshakeRefusal::NoUpgrade);
@@ -98,27 +97,19 @@ fn check<B>(request: &Request<B>, options: &SocketOptions) -> Result<HeaderMap, 
     // Base64, so it is always a header value.
     let accept = HeaderValue::try_from(derive_accept_key(key));
     let accept = accept.map_err(|_| HandshakeRefusal::BadKey)?;
-    let mut answer = HeaderMap::with_capacity(4);
+    let mut answer = HeaderMap::with_capacity(3);
     answer.insert(UPGRADE, HeaderValue::from_static("websocket"));
     answer.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
     answer.insert(SEC_WEBSOCKET_ACCEPT, accept);
-    if let Some(chosen) = options.subprotocol
-        && listed(headers, &SEC_WEBSOCKET_PROTOCOL).any(|offered| offered == chosen)
-    {
-        answer.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(chosen));
-    }
     Ok(answer)
 }
 
-/// The items of a header that is a list, or several of them.
-fn listed<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+/// Whether a header that is a list, or one of several, has this item.
+fn lists(headers: &HeaderMap, name: &HeaderName, item: &str) -> bool {
     let values = headers.get_all(name).into_iter();
     let values = values.filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',').map(str::trim))
-}
-
-fn lists(headers: &HeaderMap, name: &HeaderName, item: &str) -> bool {
-    listed(headers, name).any(|listed| listed.eq_ignore_ascii_case(item))
+    let mut items = values.flat_map(|value| value.split(',').map(str::trim));
+    items.any(|listed| listed.eq_ignore_ascii_case(item))
 }
 
 #[cfg(test)]
@@ -146,24 +137,17 @@ mod tests {
                 "method" => it.method(*value),
                 _ => it.header(*name, *value),
             });
-        let options = SocketOptions {
-            subprotocol: Some("relay"),
-            ..SocketOptions::default()
-        };
-        check(&builder.body(()).unwrap(), &options)
+        check(&builder.body(()).unwrap())
     }
 
     #[test]
-    fn the_handshake_of_the_rfc_is_granted_without_extensions() {
+    fn the_handshake_of_the_rfc_is_granted_without_extensions_and_subprotocols() {
         let answer = handshake(&[]).unwrap();
         assert_eq!(answer["upgrade"], "websocket");
         assert_eq!(answer["connection"], "Upgrade");
         let accept = &answer["sec-websocket-accept"];
         assert_eq!(accept, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
-        assert_eq!(answer["sec-websocket-protocol"], "relay");
-        assert_eq!(answer.len(), 4);
-        let other = handshake(&[("sec-websocket-protocol", "chat")]).unwrap();
-        assert!(!other.contains_key("sec-websocket-protocol"));
+        assert_eq!(answer.len(), 3);
     }
 
     #[test]

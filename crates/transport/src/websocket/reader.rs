@@ -133,15 +133,6 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
         }
     }
 
-    /// Ignores whatever still comes, until the end. For a task that has closed the socket and has nothing else to do.
-    pub async fn discard_rest(&mut self) -> SocketEnd {
-        loop {
-            if let Err(end) = self.next().await {
-                return end;
-            }
-        }
-    }
-
     /// Waits for bytes and does meanwhile what has to be done.
     async fn wait(&mut self, room: usize) -> Result<(), SocketEnd> {
         let Self {

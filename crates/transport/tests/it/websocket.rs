@@ -9,7 +9,8 @@ use hyper::body::Incoming;
 use mcp_proxy_core::BoxFuture;
 use mcp_proxy_transport::http::{Handler, HttpResponse, RequestSource};
 use mcp_proxy_transport::websocket::{
-    OutgoingPiece, PiecePart, SocketEnd, SocketEvent, SocketOptions, WebSocket, accept_websocket,
+    OutgoingPiece, PiecePart, SocketEnd, SocketEvent, SocketOptions, SocketReader, WebSocket,
+    accept_websocket,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -35,7 +36,6 @@ impl Handler for StreamedEcho {
         mut request: Request<Incoming>,
     ) -> BoxFuture<'static, HttpResponse> {
         let options = SocketOptions {
-            subprotocol: Some("echo"),
             max_message: LARGE,
             ..SocketOptions::default()
         };
@@ -53,7 +53,7 @@ async fn echo(socket: WebSocket) -> SocketEnd {
         let (bytes, part) = match reader.next().await {
             Ok(SocketEvent::Message(bytes)) if bytes == "close" => {
                 writer.close(4000, "as you wish").await.unwrap();
-                return reader.discard_rest().await;
+                return end_of(&mut reader).await;
             }
             Ok(SocketEvent::Message(bytes)) => (bytes, PiecePart::Whole),
             Ok(SocketEvent::Piece { bytes, is_last }) => {
@@ -70,7 +70,16 @@ async fn echo(socket: WebSocket) -> SocketEnd {
             Err(end) => return end,
         };
         if writer.send(&[OutgoingPiece { bytes, part }]).await.is_err() {
-            return reader.discard_rest().await;
+            return end_of(&mut reader).await;
+        }
+    }
+}
+
+/// How a socket ends, whatever comes before that.
+async fn end_of(reader: &mut SocketReader) -> SocketEnd {
+    loop {
+        if let Err(end) = reader.next().await {
+            return end;
         }
     }
 }
