@@ -117,7 +117,7 @@ impl ExtensionSide {
             context.sockets_with_output.push(older);
             (older, outbox)
         });
-        known.open(socket, name.clone(), new, context);
+        known.open(socket, new, context);
         let mut params = json!({
             "user_id": user,
             "extension_id": id.as_str(),

@@ -29,7 +29,6 @@ pub(super) struct Extension {
     /// None while it is away.
     pub(super) socket: Option<SocketId>,
     pub(super) offline_since: Option<Duration>,
-    pub(super) name: String,
     pub(super) expires_at: i64,
     pub(super) status_due: Duration,
     pub(super) outbox: Outbox,
@@ -93,14 +92,12 @@ impl Extension {
     pub(super) fn open(
         &mut self,
         socket: SocketId,
-        name: String,
         new: &NewExtension,
         context: &RelayContext<'_>,
     ) {
         self.preserves_ids = context.settings.id_mode.preserves(new.id_mode);
         self.socket = Some(socket);
         self.offline_since = None;
-        self.name = name;
         self.expires_at = new.expires_at;
         self.status_due = context.now.elapsed + context.settings.status_interval;
         self.questions.clear();
