@@ -68,7 +68,7 @@ impl RelaySetup {
         Ok(RelaySetup {
             register: Arc::clone(register),
             own: std::env::current_exe().context("this binary has a path")?,
-            proxy: proxy.context("there is no proxy at this path")?,
+            proxy: proxy.context("cannot find the proxy to measure")?,
             folder,
             tls: Arc::new(tls),
         })

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-/// About so many bytes of a long message are taken at once, so that its source soon learns that they are wanted.
+/// Roughly how much of a long message is taken at once. Its source learns soon that more is wanted.
 const PIECES_BUDGET: usize = 64 * 1024;
 
 /// How a socket is closed.

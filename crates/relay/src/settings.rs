@@ -67,7 +67,7 @@ pub enum CommandIdMode {
 }
 
 impl CommandIdMode {
-    /// The mode with this name, as extensions and the command line spell it.
+    /// The mode with this name, as extensions spell it.
     pub fn named(name: &str) -> Option<CommandIdMode> {
         match name {
             "map" => Some(CommandIdMode::Map),
