@@ -3,6 +3,7 @@
 pub mod client;
 pub mod control;
 pub mod mock;
+mod number;
 pub mod proxy;
 pub mod redact;
 pub mod relay;

@@ -5,12 +5,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::ProxyArgs;
+use super::number::from_one_to;
 use super::relay_protocol::RelayProtocolArgs;
+use super::serve::MAX_THREADS;
 use super::size::size_above_zero;
-use super::time::time;
+use super::time::time_from;
 
 /// Where clients and extensions connect unless told otherwise.
 pub const RELAY_PORT: u16 = 8899;
+
+/// The relay looks for commands that are overdue four times a second.
+const SHORTEST_COMMAND: Duration = Duration::from_millis(100);
+/// The largest number of commands a second that can be allowed.
+const MAX_RATE: u64 = 1_000_000;
+/// The largest number of connections of a user that can be allowed.
+const MAX_CONNECTIONS: u64 = 65_536;
 
 /// What `relay --help` ends with.
 pub const RELAY_AFTER: &str = "\
@@ -86,32 +95,24 @@ pub struct RelayArgs {
     #[arg(long, value_name = "URL", help_heading = "What clients may do")]
     pub deny_url: Vec<String>,
 
-    /// The id of an extension that may connect; without it every extension may (repeatable)
-    #[arg(long, value_name = "ID", value_parser = extension_id, help_heading = "What clients may do")]
-    pub extension_id: Vec<String>,
-
-    /// Append a JSON line to this file for each token, connection and command, without parameters
-    #[arg(long, value_name = "FILE", help_heading = "What clients may do")]
-    pub audit_log: Option<PathBuf>,
-
     /// How long an extension may take for a command
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time, help_heading = "Limits")]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time_from(SHORTEST_COMMAND), help_heading = "Limits")]
     pub command_timeout: Duration,
 
     /// How long a lost client or extension can come back to its connections and tabs
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time, help_heading = "Limits")]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = time_from(Duration::ZERO), help_heading = "Limits")]
     pub resume_window: Duration,
 
     /// Maximum number of commands a second of all clients of a user together
-    #[arg(long, value_name = "N", default_value = "500", help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value = "500", value_parser = from_one_to::<NonZeroU32>(MAX_RATE), help_heading = "Limits")]
     pub user_rate: NonZeroU32,
 
     /// Maximum number of commands a second of one connection
-    #[arg(long, value_name = "N", default_value = "200", help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value = "200", value_parser = from_one_to::<NonZeroU32>(MAX_RATE), help_heading = "Limits")]
     pub connection_rate: NonZeroU32,
 
     /// Maximum number of connections of one user
-    #[arg(long, value_name = "N", default_value = "64", help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value = "64", value_parser = from_one_to::<NonZeroUsize>(MAX_CONNECTIONS), help_heading = "Limits")]
     pub max_connections: NonZeroUsize,
 
     /// The largest command, in bytes or with K, M, G
@@ -123,7 +124,7 @@ pub struct RelayArgs {
     pub max_answer: u64,
 
     /// Threads of the program [default: the number of cores]
-    #[arg(long, value_name = "N", help_heading = "Limits")]
+    #[arg(long, value_name = "N", value_parser = from_one_to::<NonZeroUsize>(MAX_THREADS), help_heading = "Limits")]
     pub threads: Option<NonZeroUsize>,
 
     #[command(flatten)]
@@ -131,15 +132,55 @@ pub struct RelayArgs {
 
     #[command(flatten)]
     pub proxy: ProxyArgs,
+
+    /// The id of an extension that may connect; without it every extension may (repeatable)
+    #[arg(long, value_name = "ID", value_parser = extension_id, help_heading = "Client side")]
+    pub extension_id: Vec<PinnedExtension>,
+
+    /// Append a JSON line to this file for each token, connection and command, without parameters
+    #[arg(long, value_name = "FILE", help_heading = "Record")]
+    pub audit_log: Option<PathBuf>,
 }
 
-/// An id as browsers show it in their list of extensions.
-fn extension_id(text: &str) -> Result<String, String> {
-    let is_id = text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'a'..=b'p'));
-    match is_id {
-        true => Ok(text.to_owned()),
-        false => Err("an id has 32 letters from a to p; chrome://extensions shows it".to_owned()),
-    }
+/// An extension that may connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinnedExtension {
+    /// What its browser sends as the Origin.
+    pub origin: String,
+}
+
+/// An id as browsers show it: 32 letters in Chromium, a UUID in Firefox.
+fn extension_id(text: &str) -> Result<PinnedExtension, String> {
+    let is_chromium = text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'a'..=b'p'));
+    let scheme = match text {
+        _ if is_chromium => "chrome-extension",
+        _ if is_uuid(text) => "moz-extension",
+        // Firefox does not tell a server this one.
+        _ if text.contains('@') => {
+            return Err(
+                "Firefox sends another id: give the Internal UUID that about:debugging shows"
+                    .to_owned(),
+            );
+        }
+        _ => {
+            return Err(
+                "give the 32 letters from a to p that chrome://extensions shows, or the Internal UUID that Firefox \
+                 shows in about:debugging"
+                    .to_owned(),
+            );
+        }
+    };
+    Ok(PinnedExtension {
+        origin: format!("{scheme}://{}", text.to_ascii_lowercase()),
+    })
+}
+
+fn is_uuid(text: &str) -> bool {
+    let groups = text.split('-').map(str::len);
+    groups.eq([8, 4, 4, 4, 12])
+        && text
+            .bytes()
+            .all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
 /// What `relay` can do besides running.
@@ -192,11 +233,11 @@ pub fn adapt_flags(arg: clap::Arg) -> clap::Arg {
     const HIDDEN: [&str; 7] = [
         "listen",
         "auth_token_file",
-        "allow_origin",
         "max_sessions",
         "stateless",
         "idle_timeout",
         "max_message",
+        "stall_timeout",
     ];
     let arg = super::serve::hide_server_flags(arg);
     match arg.get_id().as_str() {
@@ -210,6 +251,9 @@ pub fn adapt_flags(arg: clap::Arg) -> clap::Arg {
             .hide(false)
             .help_heading("Tokens")
             .help("Certificate authorities for the server of a --jwks URL, in addition to the system's (PEM)"),
+        "allow_origin" => arg.help(
+            "A web origin whose pages may connect, such as `https://app.example` (repeatable)",
+        ),
         "tls_cert" => arg.help("Certificate chain for clients and browsers (PEM)"),
         hidden if HIDDEN.contains(&hidden) => arg.hide(true),
         _ => arg,

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use mcp_proxy_core::HoldTimeout;
 
+const DAY: Duration = Duration::from_secs(86_400);
+
 /// How long a message may be held: a time, or `never`.
 pub fn hold_timeout(text: &str) -> Result<HoldTimeout, String> {
     if text == "never" {
@@ -36,6 +38,19 @@ pub fn time(text: &str) -> Result<Duration, String> {
         _ => None,
     };
     milliseconds.map(Duration::from_millis).ok_or_else(wrong)
+}
+
+/// A time of at least `shortest` and at most a day.
+pub fn time_from(
+    shortest: Duration,
+) -> impl Fn(&str) -> Result<Duration, String> + Clone + Send + Sync + 'static {
+    move |text| match time(text)? {
+        time if (shortest..=DAY).contains(&time) => Ok(time),
+        _ => Err(format!(
+            "use a time from {}ms to 24h, such as 500ms, 30s or 2m",
+            shortest.as_millis()
+        )),
+    }
 }
 
 /// `90s`, `12h`, `30d`, `8w` as a duration.
@@ -83,6 +98,18 @@ mod tests {
         for wrong in ["", "s", "5x", "-1s", "99999999999999999999h"] {
             assert!(time(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn times_outside_of_the_range_are_refused() {
+        let shortest = Duration::from_millis(100);
+        let parse = time_from(shortest);
+        assert_eq!(parse("100ms"), Ok(shortest));
+        assert_eq!(parse("24h"), Ok(DAY));
+        for wrong in ["0", "99ms", "25h", "soon"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(time_from(Duration::ZERO)("0"), Ok(Duration::ZERO));
     }
 
     #[test]

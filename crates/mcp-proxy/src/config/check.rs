@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use mcp_proxy_session::{CredentialRedaction, Filter, RecordLocation, RecordOptio
 use mcp_proxy_transport::http::{Admission, LegacyClients, Token};
 use mcp_proxy_transport::process::{Environment, GuardProgram, ServerCommand, Supervisor};
 use mcp_proxy_transport::stdio::stdin_is_a_channel;
+use mcp_proxy_transport::tls;
 use mcp_proxy_wire::Transport;
 
 use super::headers::headers;
@@ -298,7 +300,7 @@ fn listen(args: &ProxyArgs) -> Result<ClientEndpoint> {
     };
     let token_file = args.auth_token_file.as_deref();
     let token_file = token_file.map(std::path::absolute).transpose()?;
-    let tls = args.tls_cert.clone().zip(args.tls_key.clone());
+    let tls = tls_files(args)?;
     let host = args.listen_host.as_deref().unwrap_or(DEFAULT_HOST);
     if !is_loopback(host) {
         if tls.is_none() && !args.behind_tls_proxy {
@@ -331,6 +333,19 @@ fn listen(args: &ProxyArgs) -> Result<ClientEndpoint> {
             false => LegacyClients::Sessions,
         },
     })
+}
+
+/// The certificate and the key of a listener, if they can be used.
+pub(super) fn tls_files(args: &ProxyArgs) -> Result<Option<(PathBuf, PathBuf)>> {
+    let Some((cert, key)) = args.tls_cert.clone().zip(args.tls_key.clone()) else {
+        return Ok(None);
+    };
+    for (flag, path) in [("--tls-cert", &cert), ("--tls-key", &key)] {
+        std::fs::File::open(path)
+            .with_context(|| format!("{flag}: cannot read {}", path.display()))?;
+    }
+    tls::server_config(&cert, &key).context("--tls-cert, --tls-key")?;
+    Ok(Some((cert, key)))
 }
 
 fn default_listen(args: &ProxyArgs) -> ClientKind {

@@ -12,6 +12,7 @@ use mcp_proxy_token::{PairingCodes, RevocationList, SigningKey, TokenVerifier};
 use mcp_proxy_transport::http::{Admission, BrowserExtensions, LegacyClients, LocalPages};
 use mcp_proxy_wire::Transport;
 
+use super::check::tls_files;
 use super::relay_policy::with_policy_file;
 use super::{ClientEndpoint, Config, RelayFile, Target, is_loopback};
 use crate::cli::proxy::{ClientKind, DEFAULT_HOST};
@@ -172,13 +173,25 @@ fn keys(args: &RelayArgs) -> Result<RelayKeys> {
         return Ok(RelayKeys::Direct);
     }
     let revoked_file = RelayFile::Revoked.path(args.revoked_file.as_deref())?;
-    // A file that cannot be read would let revoked tokens in.
-    RevocationList::open(&revoked_file)
-        .with_context(|| format!("--revoked-file: cannot read {}", revoked_file.display()))?;
+    // A file that cannot be read would let revoked tokens in, and so would a name that was mistyped.
+    let cannot_read = || format!("--revoked-file: cannot read {}", revoked_file.display());
+    if let Some(path) = &args.revoked_file {
+        check_folder(path).with_context(cannot_read)?;
+    }
+    RevocationList::open(&revoked_file).with_context(cannot_read)?;
     Ok(RelayKeys::Tokens {
         keys: key_source(args)?,
         revoked_file,
     })
+}
+
+/// The file need not exist yet. Its folder must.
+fn check_folder(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    match folder {
+        Some(folder) if !folder.is_dir() => bail!("the folder {} does not exist", folder.display()),
+        _ => Ok(()),
+    }
 }
 
 fn key_source(args: &RelayArgs) -> Result<KeySource> {
@@ -254,7 +267,7 @@ fn verifier(args: &RelayArgs) -> Result<TokenVerifier> {
 fn endpoint(args: &RelayArgs) -> Result<ClientEndpoint> {
     let proxy = &args.proxy;
     let host = proxy.listen_host.as_deref().unwrap_or(DEFAULT_HOST);
-    let tls = proxy.tls_cert.clone().zip(proxy.tls_key.clone());
+    let tls = tls_files(proxy)?;
     if args.direct {
         check_direct(args, host)?;
     }
@@ -265,7 +278,7 @@ fn endpoint(args: &RelayArgs) -> Result<ClientEndpoint> {
         );
     }
     let pinned = args.extension_id.iter();
-    let pinned = pinned.map(|id| format!("chrome-extension://{id}"));
+    let pinned = pinned.map(|extension| extension.origin.clone());
     Ok(ClientEndpoint::Port {
         kind: Transport::WebSocket,
         host: host.to_owned(),

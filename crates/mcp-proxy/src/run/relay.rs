@@ -67,7 +67,8 @@ pub async fn start(config: &Config, relay: &RelayTarget, run: &Arc<ProxyRun>) ->
         .audit_log
         .as_deref()
         .map(audit_log::open)
-        .transpose()?;
+        .transpose()
+        .map_err(|error| UsageError(format!("{error:#}")))?;
     let driver = RelayDriver::start(RelayOptions {
         run: Arc::clone(run),
         carry: CarryOptions {

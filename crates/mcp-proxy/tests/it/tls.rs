@@ -82,6 +82,6 @@ fn bad_certificates_are_named() {
         b"",
     );
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("empty.pem"), "{text}");
 }

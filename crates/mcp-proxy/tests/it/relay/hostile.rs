@@ -122,6 +122,25 @@ fn web_pages_and_unknown_hosts_are_refused_and_extensions_are_not() {
 }
 
 #[test]
+fn a_firefox_extension_is_pinned_by_its_uuid_and_a_page_by_its_origin() {
+    let uuid = "5F0C2A94-b7e1-4d3f-a6a8-c0e2b4d6f8a1";
+    let allowed = "https://app.example";
+    let flags = ["--extension-id", uuid, "--allow-origin", allowed];
+    let relay = TestRelay::start(&[&["--no-record"], &flags[..]].concat());
+    let open = |origin: &str| relay.try_open("/extension", &[("origin", origin)]).err();
+    let own = format!("moz-extension://{}", uuid.to_ascii_lowercase());
+    assert_eq!(open(&own), None);
+    assert_eq!(open(allowed), None);
+    for other in [
+        "moz-extension://00000000-b7e1-4d3f-a6a8-c0e2b4d6f8a1",
+        &format!("chrome-extension://{PINNED}"),
+        "https://other.example",
+    ] {
+        assert_eq!(open(other), Some(Some(403)), "{other}");
+    }
+}
+
+#[test]
 fn garbage_before_the_handshake_hurts_nobody() {
     let relay = TestRelay::start(&["--no-record"]);
     let mut client = relay.open("/mcp");
