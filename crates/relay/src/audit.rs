@@ -14,6 +14,7 @@ use crate::exchange::AnswerBody;
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::{ExtensionId, McpClientId, RelayConnectionId};
 use crate::opening::SocketRole;
+use crate::outbox::RelayClose;
 use crate::policy::{FORWARD_CDP, PolicyList};
 use crate::time::RelayTime;
 
@@ -82,6 +83,15 @@ pub enum AuditedAction {
         role: SocketRole,
         /// Its id.
         id: String,
+    },
+    /// A socket is closed because its token expired, was revoked, or was followed by one that is not good.
+    Closed {
+        /// What it is.
+        role: SocketRole,
+        /// Its id.
+        id: String,
+        /// What it was told.
+        reason: &'static str,
     },
     /// The policy refused a command.
     Denied {
@@ -185,6 +195,14 @@ impl RelayAudit {
     pub(crate) fn taken_over(&mut self, role: SocketRole, id: &str, now: RelayTime) {
         let id = id.to_owned();
         self.note(now, || AuditedAction::TakenOver { role, id });
+    }
+
+    /// A socket is closed. Only what its token has to do with is a line of its own.
+    pub(crate) fn closed(&mut self, role: SocketRole, id: &str, close: RelayClose, now: RelayTime) {
+        if let RelayClose::Unauthorized(reason) = close {
+            let id = id.to_owned();
+            self.note(now, || AuditedAction::Closed { role, id, reason });
+        }
     }
 
     /// The policy has refused a command.

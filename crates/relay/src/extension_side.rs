@@ -311,7 +311,7 @@ impl ExtensionSide {
         let now = context.now;
         let settings = context.settings;
         let mut next = now.elapsed + settings.status_interval;
-        for known in self.extensions.values_mut() {
+        for (id, known) in &mut self.extensions {
             known.expire(context);
             known.expire_long(context);
             if known.has_ready() {
@@ -329,7 +329,10 @@ impl ExtensionSide {
                 continue;
             }
             if known.expires_at <= now.wall_seconds() {
-                known.close(RelayClose::Unauthorized("Token expired"), context);
+                let close = RelayClose::Unauthorized("Token expired");
+                let role = SocketRole::Extension;
+                context.audit.closed(role, id.as_str(), close, now);
+                known.close(close, context);
                 continue;
             }
             let renewal = until_wall(now, known.expires_at).saturating_sub(settings.renew_before);
@@ -373,9 +376,14 @@ impl ExtensionSide {
         close: RelayClose,
         context: &mut RelayContext<'_>,
     ) {
-        if let Some((_, known)) = self.at(socket) {
-            known.close(close, context);
+        let Some((id, known)) = self.at(socket) else {
+            return;
+        };
+        if !known.outbox.is_closing() {
+            let role = SocketRole::Extension;
+            context.audit.closed(role, id.as_str(), close, context.now);
         }
+        known.close(close, context);
     }
 
     /// Tells every extension how many connections there are, and whose its own are.

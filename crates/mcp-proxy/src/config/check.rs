@@ -14,7 +14,7 @@ use mcp_proxy_session::{CredentialRedaction, Filter, RecordLocation, RecordOptio
 use mcp_proxy_transport::http::{Admission, LegacyClients, Token};
 use mcp_proxy_transport::process::{Environment, GuardProgram, ServerCommand, Supervisor};
 use mcp_proxy_transport::stdio::stdin_is_a_channel;
-use mcp_proxy_transport::tls;
+use mcp_proxy_transport::tls::ServerCertificate;
 use mcp_proxy_wire::Transport;
 
 use super::headers::headers;
@@ -344,7 +344,7 @@ pub(super) fn tls_files(args: &ProxyArgs) -> Result<Option<(PathBuf, PathBuf)>> 
         std::fs::File::open(path)
             .with_context(|| format!("{flag}: cannot read {}", path.display()))?;
     }
-    tls::server_config(&cert, &key).context("--tls-cert, --tls-key")?;
+    ServerCertificate::open(&cert, &key).context("--tls-cert, --tls-key")?;
     Ok(Some((cert, key)))
 }
 

@@ -29,7 +29,7 @@ use signals::StopRequest;
 pub use control::{RunControl, open as open_control};
 pub use dial::{CUT_THROUGH_BYTES, child, dial, dial_named, words};
 pub use record::{export, open};
-pub use signals::{HangupMeaning, RunSignals};
+pub use signals::{HangupMeaning, RunSignals, on_hangup};
 
 /// Sessions have this long to stop their servers when the proxy ends.
 const STOP_DEADLINE: Duration = Duration::from_secs(8);
@@ -60,11 +60,8 @@ pub fn run_with(config: &Config) -> Result<ExitCode> {
 }
 
 async fn run_on(config: &Config) -> Result<ExitCode> {
-    let hangup = match &config.target {
-        Target::Hub(_) => HangupMeaning::Reload,
-        _ => HangupMeaning::Stop,
-    };
-    let signals = RunSignals::new(hangup).context("cannot watch for signals")?;
+    let signals =
+        RunSignals::new(HangupMeaning::of(&config.target)).context("cannot watch for signals")?;
     if let (ClientEndpoint::Port { .. }, Some(problem)) = (&config.listen, server_problem(config)) {
         return Err(problem.into());
     }

@@ -26,6 +26,7 @@ use crate::config::{Config, RelayTarget};
 
 pub use management::management;
 
+use audit_log::SharedAuditLog;
 use health::RelayHealth;
 use pairing::PairingHandler;
 use sockets::SocketHandler;
@@ -60,15 +61,31 @@ fn raise_socket_limit() {
     let _ = setrlimit(Resource::Nofile, most);
 }
 
-/// Starts the relay of a run: the handlers of its sockets.
-pub async fn start(config: &Config, relay: &RelayTarget, run: &Arc<ProxyRun>) -> Result<Routes> {
+/// A relay that runs.
+pub struct StartedRelay {
+    /// The handlers of its sockets.
+    pub routes: Routes,
+    /// What a person should know, once the address has been said.
+    pub notices: Vec<String>,
+}
+
+/// Starts the relay of a run.
+pub async fn start(
+    config: &Config,
+    relay: &RelayTarget,
+    run: &Arc<ProxyRun>,
+) -> Result<StartedRelay> {
     let tokens = token_check::open(&relay.keys).await?;
-    let audit = relay
-        .audit_log
-        .as_deref()
-        .map(audit_log::open)
+    let audit = relay.audit_log.as_deref();
+    let audit = audit
+        .map(SharedAuditLog::open)
         .transpose()
         .map_err(|error| UsageError(format!("{error:#}")))?;
+    let notices = audit.iter().filter_map(SharedAuditLog::notice).collect();
+    if let Some(log) = audit.clone() {
+        proxy::on_hangup(move || log.reopen())?;
+    }
+    let audit = audit.map(|log| log.sink());
     let driver = RelayDriver::start(RelayOptions {
         run: Arc::clone(run),
         carry: CarryOptions {
@@ -98,14 +115,15 @@ pub async fn start(config: &Config, relay: &RelayTarget, run: &Arc<ProxyRun>) ->
         ),
         None => Routes::new(),
     };
-    Ok(routes
+    let routes = routes
         .with(socket(SocketPath::Extension), [Route::exact("/extension")])
         .with(socket(SocketPath::Client), [Route::exact("/mcp")])
         .with(socket(SocketPath::Any), [Route::exact("/")])
         .with(
             RelayHealth::new(driver),
             [Route::exact(serve::HEALTH_PATH).unlisted()],
-        ))
+        );
+    Ok(StartedRelay { routes, notices })
 }
 
 /// Tells everybody that the relay stops, and gives them a moment to hear it.

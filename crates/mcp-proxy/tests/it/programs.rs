@@ -135,6 +135,16 @@ impl ListeningProgram {
         format!("http://{}{}", self.address, self.path)
     }
 
+    /// The next line on stderr that contains this text.
+    pub fn line_with(&mut self, text: &str) -> String {
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            assert_ne!(self.stderr.read_line(&mut line).unwrap(), 0, "no {text}");
+        }
+        line
+    }
+
     /// Ends it by a signal and returns the exit code and the rest of stderr.
     pub fn end(mut self, signal: &str) -> (Option<i32>, String) {
         Command::new("kill")

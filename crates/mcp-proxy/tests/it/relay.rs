@@ -94,6 +94,21 @@ impl TestRelay {
         String::from_utf8(made.stdout).unwrap().trim().to_owned()
     }
 
+    /// Revokes a token, or those of a user.
+    fn revoke(&self, what: &str) {
+        let revoked = Command::new(PROXY)
+            .args(["token", "revoke", what, "--revoked-file"])
+            .arg(self.file("revoked"))
+            .status();
+        assert!(revoked.unwrap().success());
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.program.pid().to_string();
+        let sent = Command::new("kill").args([name, &pid]).status();
+        assert!(sent.unwrap().success());
+    }
+
     fn open(&self, path: &str) -> Peer {
         Peer {
             socket: self.try_open(path, &[]).unwrap(),
@@ -300,11 +315,7 @@ fn a_relay_that_stops_admits_nobody() {
     let relay = TestRelay::start(&["--no-record"]);
     // It hears the news, but does not agree to the close: the relay waits for it.
     let mut extension = relay.extension("ada", "c");
-    let pid = relay.program.pid();
-    let killed = Command::new("kill")
-        .args(["-TERM", &pid.to_string()])
-        .status();
-    assert!(killed.unwrap().success());
+    relay.signal("-TERM");
     extension.hear_method("serverShuttingDown");
     let mut early = relay.open("/extension");
     assert_eq!(u16::from(early.hear_close().code), 1012);
@@ -355,12 +366,7 @@ fn a_revoked_token_closes_its_sockets() {
     let relay = TestRelay::start(&["--no-record"]);
     let mut extension = relay.extension("ada", "c");
     let mut other = relay.client("bob", "l");
-    let revoked = Command::new(PROXY)
-        .args(["token", "revoke", "user:ada", "--revoked-file"])
-        .arg(relay.file("revoked"))
-        .status()
-        .unwrap();
-    assert!(revoked.success());
+    relay.revoke("user:ada");
     assert_eq!(u16::from(extension.hear_close().code), 4401);
     assert!(other.ask(2, "list_extensions", &json!({}))["result"].is_object());
 }

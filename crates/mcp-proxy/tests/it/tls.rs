@@ -1,8 +1,14 @@
 //! TLS on both sides: one proxy listens with it, another dials it. That h2 is what is spoken then is seen with a peer
 //! that is not ours, in `tests/interop/h2.rs`.
 
+use std::net::TcpStream;
 use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
 
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use serde_json::json;
 
 use crate::programs::{INITIALIZE, ListeningProgram, PROXY, error_answer, pipe};
@@ -84,4 +90,60 @@ fn bad_certificates_are_named() {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("empty.pem"), "{text}");
+}
+
+/// Whether a client that trusts only this certificate gets through the handshake.
+fn is_trusted(address: &str, cert: &str) -> bool {
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_file(cert).unwrap())
+        .unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from("localhost").unwrap();
+    let mut client = ClientConnection::new(Arc::new(config), name).unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    client.complete_io(&mut stream).is_ok()
+}
+
+#[test]
+fn a_hangup_makes_a_relay_read_its_certificate_again() {
+    let [old, new, served] = std::array::from_fn(|_| tempfile::tempdir().unwrap());
+    let (old_cert, old_key) = certificate(old.path(), "localhost");
+    let (new_cert, new_key) = certificate(new.path(), "localhost");
+    let (cert, key) = (served.path().join("c.pem"), served.path().join("k.pem"));
+    std::fs::copy(&old_cert, &cert).unwrap();
+    std::fs::copy(&old_key, &key).unwrap();
+    let mut relay = ListeningProgram::start(&[
+        "relay",
+        "--direct",
+        "--listen-port",
+        "0",
+        "--headless",
+        "--no-record",
+        "--no-control",
+        "--tls-cert",
+        cert.to_str().unwrap(),
+        "--tls-key",
+        key.to_str().unwrap(),
+    ]);
+    assert!(is_trusted(&relay.address, &old_cert));
+    std::fs::copy(&new_cert, &cert).unwrap();
+    std::fs::copy(&new_key, &key).unwrap();
+    assert!(!is_trusted(&relay.address, &new_cert));
+    let pid = relay.pid().to_string();
+    let hang_up = || Command::new("kill").args(["-HUP", &pid]).status().unwrap();
+    assert!(hang_up().success());
+    while !is_trusted(&relay.address, &new_cert) {
+        std::thread::yield_now();
+    }
+    // Files that do not fit are told about, and change nothing.
+    std::fs::write(&key, "").unwrap();
+    assert!(hang_up().success());
+    relay.line_with("k.pem");
+    assert!(is_trusted(&relay.address, &new_cert));
 }

@@ -75,6 +75,12 @@ impl ClientSide {
         close: RelayClose,
         context: &mut RelayContext<'_>,
     ) {
+        if let Some(known) = self.sockets.get(&socket)
+            && !known.is_closing()
+        {
+            let (role, id) = (SocketRole::Client, known.client.as_str());
+            context.audit.closed(role, id, close, context.now);
+        }
         let own = self.connections.of_socket(socket).to_vec();
         self.end_all(socket, own, WhenEnded::Close(close), context);
     }

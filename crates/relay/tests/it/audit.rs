@@ -1,6 +1,11 @@
 //! What the audit log is told.
 
-use mcp_proxy_relay::{AuditedAction, AuditedCommand, RelayAuditEvent, RelaySettings};
+use std::time::Duration;
+
+use mcp_proxy_relay::{
+    AuditedAction, AuditedCommand, IdSource, NewClient, NewExtension, RelayAuditEvent, RelayClose,
+    RelaySettings, RelayTime, SocketId, UserRelay,
+};
 
 use crate::transcript::{CONNECTED, Conversation, WITH_TAB, play_with};
 
@@ -31,6 +36,7 @@ fn short(event: &RelayAuditEvent) -> String {
             extension,
         } => format!("connected {client} {connection} {}", extension.as_str()),
         AuditedAction::Disconnected { connection, .. } => format!("disconnected {connection}"),
+        AuditedAction::Closed { role, id, reason } => format!("closed {role:?} {id} {reason}"),
         AuditedAction::TakenOver { role, id } => format!("taken over {role:?} {id}"),
         AuditedAction::Denied { command, policy } => format!("denied {} {policy}", named(command)),
         AuditedAction::Finished {
@@ -69,6 +75,56 @@ fn a_connection_and_its_commands_are_told_without_parameters() {
             "forwardCDPCommand Page.reload conn-1 error 2",
             "click  conn-1 disconnected 0",
             "disconnected conn-1",
+        ]
+    );
+}
+
+#[test]
+fn sockets_that_are_closed_for_their_token_have_a_line_of_their_own() {
+    let settings = RelaySettings {
+        is_audited: true,
+        ..RelaySettings::default()
+    };
+    let mut relay = UserRelay::new("ada", settings, IdSource::Counting(0));
+    let at = |seconds: u64| RelayTime {
+        elapsed: Duration::from_secs(seconds),
+        wall_ms: i64::try_from(seconds * 1000).unwrap(),
+    };
+    for (socket, expires_at) in [(1, 100), (2, 200)] {
+        let new = NewExtension {
+            client_id: Some(format!("chrome-{socket}")),
+            expires_at,
+            ..NewExtension::default()
+        };
+        relay.extension_joined(SocketId(socket), &new, at(0));
+    }
+    for (socket, expires_at) in [(3, 100), (4, 200)] {
+        let new = NewClient {
+            client_id: Some(format!("laptop-{socket}")),
+            expires_at,
+            ..NewClient::default()
+        };
+        relay.client_joined(SocketId(socket), &new, at(0));
+    }
+    relay.tick(at(99));
+    relay.tick(at(100));
+    // Tokens are checked twice after a change. One line is enough.
+    for second in [101, 102] {
+        for socket in [SocketId(2), SocketId(4)] {
+            let close = RelayClose::Unauthorized("Token revoked");
+            relay.close(socket, close, at(second));
+        }
+    }
+    relay.shut_down(at(103));
+    let mut told: Vec<_> = relay.audit_events().iter().map(short).collect();
+    told.sort();
+    assert_eq!(
+        told,
+        [
+            "closed Client mcp-laptop-3 Token expired",
+            "closed Client mcp-laptop-4 Token revoked",
+            "closed Extension ext-chrome-1 Token expired",
+            "closed Extension ext-chrome-2 Token revoked",
         ]
     );
 }

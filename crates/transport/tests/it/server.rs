@@ -138,7 +138,8 @@ pub fn certificate(folder: &Path) -> (Arc<rustls::ServerConfig>, Arc<rustls::Cli
     let (cert, key) = (folder.join("cert.pem"), folder.join("key.pem"));
     std::fs::write(&cert, made.cert.pem()).unwrap();
     std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
-    let server = tls::server_config(&cert, &key).unwrap();
+    let certificate = tls::ServerCertificate::open(&cert, &key).unwrap();
+    let server = certificate.server_config().unwrap();
     let client = tls::client_config(Some(&cert)).unwrap();
     (server, Arc::new(client))
 }

@@ -18,12 +18,13 @@ use mcp_proxy_transport::http::{Listener, ListenerLimits, ListenerOptions};
 use mcp_proxy_transport::http::{Route, Routes};
 use mcp_proxy_transport::sse::SseEndpoint;
 use mcp_proxy_transport::sse::SsePassThrough;
-use mcp_proxy_transport::{RemoteLinkOptions, SessionLoss, http, sse, tls};
+use mcp_proxy_transport::tls::ServerCertificate;
+use mcp_proxy_transport::{RemoteLinkOptions, SessionLoss, http, sse};
 use mcp_proxy_wire::Transport;
 
 use super::dial::{dial_for, dial_remote, hub_dial, remote};
 use super::health::ProxyHealth;
-use super::signals::StopRequest;
+use super::signals::{HangupMeaning, StopRequest, on_hangup};
 use super::{RunEnd, STOP_DEADLINE, carry_options, limits};
 use crate::config::{ClientEndpoint, Config, HubTarget, NO_PROFILE, Target};
 use crate::printer;
@@ -56,7 +57,17 @@ pub async fn over_port(
         anyhow::bail!("no port to listen on");
     };
     let tls = match tls {
-        Some((cert, key)) => Some(tls::server_config(cert, key).context("--tls-cert, --tls-key")?),
+        Some((cert, key)) => {
+            let certificate = ServerCertificate::open(cert, key);
+            let certificate = certificate.context("--tls-cert, --tls-key")?;
+            reload_on_hangup(Arc::clone(&certificate), &config.target)
+                .context("cannot watch for signals")?;
+            Some(
+                certificate
+                    .server_config()
+                    .context("--tls-cert, --tls-key")?,
+            )
+        }
         None => None,
     };
     let refusals = Arc::clone(run);
@@ -95,9 +106,11 @@ pub async fn over_port(
             routes(config, run, *legacy)?
         }
         Target::Relay(relay) => {
-            let routes = relay::start(config, relay, run).await?;
+            let started = relay::start(config, relay, run).await?;
             announce();
-            routes
+            let notices = started.notices.iter();
+            notices.for_each(|notice| printer::say_while_running(notice));
+            started.routes
         }
         _ => {
             let routes = routes(config, run, *legacy)?;
@@ -134,6 +147,21 @@ pub async fn over_port(
         });
     }
     Ok(stopped.unwrap_or_else(RunEnd::done))
+}
+
+/// Where SIGHUP is not the end of the run, it makes the listener read its certificate again.
+fn reload_on_hangup(certificate: Arc<ServerCertificate>, target: &Target) -> std::io::Result<()> {
+    if HangupMeaning::of(target) == HangupMeaning::Stop {
+        return Ok(());
+    }
+    on_hangup(move || {
+        if let Err(error) = certificate.reload() {
+            let error = anyhow::Error::from(error);
+            printer::say(&format!(
+                "mcp-proxy: the certificate stays as it was: {error:#}"
+            ));
+        }
+    })
 }
 
 /// A relay has a socket for each browser and client; others have a few for each session.

@@ -8,6 +8,7 @@ use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::oneshot;
 
 use super::RunEnd;
+use crate::config::Target;
 use crate::run::tui::EditorFlag;
 
 /// The signals that end a run.
@@ -23,8 +24,29 @@ pub struct RunSignals {
 pub enum HangupMeaning {
     /// The end.
     Stop,
-    /// The configuration is read again, by somebody else. The end only if the terminal has gone.
+    /// Files are read or opened again, by somebody else. The end only if the terminal has gone.
     Reload,
+}
+
+impl HangupMeaning {
+    /// For a run with this target.
+    pub fn of(target: &Target) -> HangupMeaning {
+        match target {
+            Target::Hub(_) | Target::Relay(_) => HangupMeaning::Reload,
+            _ => HangupMeaning::Stop,
+        }
+    }
+}
+
+/// Does something at each SIGHUP, for as long as the program runs.
+pub fn on_hangup(mut act: impl FnMut() + Send + 'static) -> std::io::Result<()> {
+    let mut hangup = unix::signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            act();
+        }
+    });
+    Ok(())
 }
 
 /// What came. Waited for in a task of its own, so that messages do not look for signals on their way.

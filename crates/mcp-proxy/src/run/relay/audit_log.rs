@@ -1,13 +1,14 @@
 //! `--audit-log`: one JSON line for each event of a relay.
 //!
 //! A line is written before anybody hears of what it is about, with one `write(2)` each time, so a killed relay loses nothing and
-//! leaves at most its last line unfinished. The file is the user's alone. At its limit it is renamed, and one older file is kept.
+//! leaves at most its last line unfinished. A new file is the user's alone; one that exists keeps its mode. At its limit it is
+//! renamed, and one older file is kept. SIGHUP opens it again, for programs that rename logs.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
@@ -77,33 +78,68 @@ struct AuditLine<'a> {
     left_out: Option<u64>,
 }
 
-/// Opens the file. What it returns writes into it.
-pub fn open(path: &Path) -> Result<AuditSink> {
-    let log = AuditLog::open(path, LARGEST)
-        .with_context(|| format!("--audit-log: cannot write {}", path.display()))?;
-    let log = Mutex::new(log);
-    Ok(Arc::new(move |events| {
-        let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
-        log.write(events);
-    }))
+/// The audit log of a running relay.
+#[derive(Clone)]
+pub struct SharedAuditLog(Arc<Mutex<AuditLog>>);
+
+impl SharedAuditLog {
+    /// Opens the file, or creates it.
+    pub fn open(path: &Path) -> Result<SharedAuditLog> {
+        let log = AuditLog::open(path, LARGEST)
+            .with_context(|| format!("--audit-log: cannot write {}", path.display()))?;
+        Ok(SharedAuditLog(Arc::new(Mutex::new(log))))
+    }
+
+    /// What writes into it.
+    pub fn sink(&self) -> AuditSink {
+        let log = self.clone();
+        Arc::new(move |events| log.lock().write(events))
+    }
+
+    /// Opens the file again, because somebody else may have renamed it. If that fails, the old one stays in use.
+    pub fn reopen(&self) {
+        let mut log = self.lock();
+        if let Err(error) = log.reopen() {
+            let path = log.path.display();
+            printer::say(&format!("mcp-proxy: cannot open {path} again: {error:#}"));
+        }
+    }
+
+    /// What a person should know about who can read it.
+    pub fn notice(&self) -> Option<String> {
+        let log = self.lock();
+        let mode = log.file.metadata().ok()?.permissions().mode() & 0o777;
+        (mode & 0o077 != 0).then(|| {
+            let path = log.path.display();
+            format!(
+                "mcp-proxy: others than you may use the audit log {path} (its mode is {mode:o}); `chmod 600` ends that"
+            )
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, AuditLog> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl AuditLog {
     fn open(path: &Path, limit: u64) -> Result<AuditLog> {
-        let mut file = open_file(path)?;
-        if !file.metadata()?.is_file() {
-            bail!("it is not a file");
-        }
-        end_last_line(&mut file)?;
+        let (file, length) = open_at_end(path)?;
         Ok(AuditLog {
             path: path.to_owned(),
-            length: file.metadata()?.len(),
+            length,
             file,
             limit,
             refused: RefusedLines::default(),
             is_torn: false,
             problem: None,
         })
+    }
+
+    fn reopen(&mut self) -> Result<()> {
+        (self.file, self.length) = open_at_end(&self.path)?;
+        self.is_torn = false;
+        Ok(())
     }
 
     fn write(&mut self, events: &[RelayAuditEvent]) {
@@ -178,6 +214,17 @@ fn open_file(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
+/// The file and its length, ready for the next line.
+fn open_at_end(path: &Path) -> Result<(File, u64)> {
+    let mut file = open_file(path)?;
+    if !file.metadata()?.is_file() {
+        bail!("it is not a file");
+    }
+    end_last_line(&mut file)?;
+    let length = file.metadata()?.len();
+    Ok((file, length))
+}
+
 /// A relay that was killed, or a full disk, may have left half a line.
 fn end_last_line(file: &mut File) -> io::Result<()> {
     if file.seek(SeekFrom::End(0))? == 0 {
@@ -244,19 +291,15 @@ fn line(event: &RelayAuditEvent) -> AuditLine<'_> {
             reason: Some(reason),
             ..base
         },
-        AuditedAction::TakenOver { role, id } => {
-            let (client, extension) = match role {
-                SocketRole::Client => (Some(id.as_str()), None),
-                SocketRole::Extension => (None, Some(id.as_str())),
-            };
-            AuditLine {
-                event: "taken_over",
-                role: Some(role_word(*role)),
-                client,
-                extension,
-                ..base
-            }
-        }
+        AuditedAction::TakenOver { role, id } => AuditLine {
+            event: "taken_over",
+            ..peer_line(*role, id, base)
+        },
+        AuditedAction::Closed { role, id, reason } => AuditLine {
+            event: "closed",
+            reason: Some(reason),
+            ..peer_line(*role, id, base)
+        },
         AuditedAction::Denied { command, policy } => AuditLine {
             event: "denied",
             policy: Some(policy),
@@ -272,6 +315,19 @@ fn line(event: &RelayAuditEvent) -> AuditLine<'_> {
             duration_ms: Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
             ..command_line(command, base)
         },
+    }
+}
+
+fn peer_line<'a>(role: SocketRole, id: &'a str, base: AuditLine<'a>) -> AuditLine<'a> {
+    let (client, extension) = match role {
+        SocketRole::Client => (Some(id), None),
+        SocketRole::Extension => (None, Some(id)),
+    };
+    AuditLine {
+        role: Some(role_word(role)),
+        client,
+        extension,
+        ..base
     }
 }
 
@@ -294,6 +350,8 @@ fn role_word(role: SocketRole) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+
     use super::*;
 
     fn event() -> RelayAuditEvent {
@@ -332,6 +390,41 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_was_renamed_is_created_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, older) = (folder.path().join("audit"), folder.path().join("older"));
+        let log = SharedAuditLog::open(&path).unwrap();
+        let write = log.sink();
+        write(&[event()]);
+        std::fs::rename(&path, &older).unwrap();
+        write(&[event()]);
+        log.reopen();
+        write(&[event()]);
+        let lines = |path: &Path| std::fs::read_to_string(path).unwrap().lines().count();
+        assert_eq!((lines(&older), lines(&path)), (2, 1));
+        // If it cannot be opened, the lines go on where they went before.
+        std::fs::rename(&path, &older).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        log.reopen();
+        write(&[event()]);
+        assert_eq!(lines(&older), 2);
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_keeps_its_mode_and_is_told_about() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit");
+        let log = SharedAuditLog::open(&path).unwrap();
+        assert_eq!(log.notice(), None);
+        for mode in [0o640, 0o604, 0o620] {
+            std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            let log = SharedAuditLog::open(&path).unwrap();
+            assert!(log.notice().is_some(), "{mode:o}");
+            assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, mode);
+        }
+    }
+
+    #[test]
     fn a_flood_of_refused_tokens_leaves_room_for_the_rest() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit");
@@ -348,7 +441,6 @@ mod tests {
 
     #[test]
     fn only_a_file_of_the_users_own_is_written() {
-        use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("audit");
         AuditLog::open(&path, LARGEST).unwrap();

@@ -77,3 +77,60 @@ fn every_event_is_a_line_without_tokens_and_parameters() {
     assert_eq!(lines[6].get("user"), None);
     drop(next);
 }
+
+#[test]
+fn a_socket_whose_token_was_revoked_has_its_own_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("audit.jsonl");
+    let relay = TestRelay::start(&["--no-record", "--audit-log", log.to_str().unwrap()]);
+    let mut client = relay.client("ada", "l");
+    relay.revoke("user:ada");
+    assert_eq!(u16::from(client.hear_close().code), 4401);
+    let text = std::fs::read_to_string(&log).unwrap();
+    let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        [
+            &last["event"],
+            &last["user"],
+            &last["role"],
+            &last["client"],
+            &last["reason"]
+        ],
+        ["closed", "ada", "client", "mcp-l", "Token revoked"]
+    );
+}
+
+#[test]
+fn a_hangup_opens_the_log_again_and_ends_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (log, older) = (folder.path().join("audit"), folder.path().join("older"));
+    let relay = TestRelay::start(&["--no-record", "--audit-log", log.to_str().unwrap()]);
+    let mut client = relay.client("ada", "l");
+    std::fs::rename(&log, &older).unwrap();
+    relay.signal("-HUP");
+    while !log.exists() {
+        std::thread::yield_now();
+    }
+    let _extension = relay.extension("ada", "c");
+    client.connect(2, "ext-c");
+    let lines = |path: &std::path::Path| std::fs::read_to_string(path).unwrap().lines().count();
+    assert_eq!((lines(&older), lines(&log)), (1, 2));
+}
+
+#[test]
+fn a_log_that_others_can_read_is_told_about() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("audit");
+    std::fs::write(&log, "").unwrap();
+    std::fs::set_permissions(&log, std::fs::Permissions::from_mode(0o644)).unwrap();
+    let flags = [
+        "--direct",
+        "--no-record",
+        "--audit-log",
+        log.to_str().unwrap(),
+    ];
+    let relay = TestRelay::start_without_keys(&flags);
+    let (_, said) = relay.program.end("-TERM");
+    assert!(said.contains("644"), "{said}");
+}
