@@ -84,6 +84,8 @@ impl RelayCounters {
             RelayFault::QueueFull => Some(&mut self.queue_full),
             RelayFault::TooLarge(_) => Some(&mut self.too_large),
             RelayFault::ConnectionLimit => Some(&mut self.connection_limit),
+            RelayFault::SocketLimit => Some(&mut self.socket_limit),
+            RelayFault::AdmissionLimit => Some(&mut self.admission_limit),
             _ => None,
         }
     }

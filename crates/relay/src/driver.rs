@@ -23,7 +23,7 @@ use self::shared_user::SharedUser;
 use crate::audit::{AuditSink, AuditedAction, RelayAuditEvent};
 use crate::counters::RelayCounters;
 use crate::ids::SocketId;
-use crate::opening::{SocketPath, SocketRole};
+use crate::opening::{SocketPath, SocketRole, TokenRefusal};
 use crate::outbox::RelayClose;
 use crate::settings::RelaySettings;
 use crate::time::RelayTime;
@@ -68,8 +68,8 @@ pub struct CheckedToken {
     pub token_id: Option<String>,
 }
 
-/// Checks a token. The error is what the peer is told.
-pub type TokenCheck = Arc<dyn Fn(&str) -> Result<CheckedToken, &'static str> + Send + Sync>;
+/// Checks a token.
+pub type TokenCheck = Arc<dyn Fn(&str) -> Result<CheckedToken, TokenRefusal> + Send + Sync>;
 
 /// Gets the keys that a token needs, if it may be that there are newer ones. It takes what time it takes.
 pub type KeyRefresh = Arc<dyn Fn(&str) -> BoxFuture<'static, ()> + Send + Sync>;

@@ -26,6 +26,9 @@ pub enum RelayFault {
     /// The token is not valid. The text is for the peer.
     #[error("Authentication failed: {0}")]
     AuthenticationFailed(String),
+    /// The token names a key that is not known, and newer keys could not be fetched.
+    #[error("Authentication failed: the keys that tokens are checked with could not be fetched")]
+    KeysUnavailable,
     /// The user has no such extension, or it is not connected.
     #[error("Extension not found or not accessible")]
     ExtensionNotFound,
@@ -83,6 +86,12 @@ pub enum RelayFault {
     /// The user has as many connections as allowed.
     #[error("Too many connections")]
     ConnectionLimit,
+    /// The user has as many sockets as allowed.
+    #[error("Too many sockets of this user")]
+    SocketLimit,
+    /// More sockets wait to show their tokens than can be served in time.
+    #[error("Too many connect at once")]
+    AdmissionLimit,
     /// The message is too large.
     #[error("The message is larger than {0} bytes")]
     TooLarge(usize),
@@ -125,7 +134,9 @@ impl RelayFault {
     /// The JSON-RPC code.
     pub fn code(&self) -> i64 {
         match self {
-            RelayFault::AuthenticationFailed(_) | RelayFault::ExtensionNotFound => -32000,
+            RelayFault::AuthenticationFailed(_)
+            | RelayFault::KeysUnavailable
+            | RelayFault::ExtensionNotFound => -32000,
             RelayFault::AlreadyConnected => -32001,
             RelayFault::NotAuthenticated => -32002,
             RelayFault::NotConnected
@@ -142,7 +153,9 @@ impl RelayFault {
             RelayFault::Timeout(_) => -32005,
             RelayFault::RateLimited { .. }
             | RelayFault::QueueFull
-            | RelayFault::ConnectionLimit => -32006,
+            | RelayFault::ConnectionLimit
+            | RelayFault::SocketLimit
+            | RelayFault::AdmissionLimit => -32006,
             RelayFault::TooLarge(_) => -32007,
             RelayFault::Denied { .. } => -32008,
             RelayFault::NotJson => -32700,
@@ -157,6 +170,7 @@ impl RelayFault {
     pub fn reason(&self) -> &'static str {
         match self {
             RelayFault::AuthenticationFailed(_) => "auth_failed",
+            RelayFault::KeysUnavailable => "keys_unavailable",
             RelayFault::ExtensionNotFound => "extension_not_found",
             RelayFault::AlreadyConnected => "already_connected",
             RelayFault::NotAuthenticated => "not_authenticated",
@@ -175,6 +189,8 @@ impl RelayFault {
             RelayFault::RateLimited { .. } => "rate_limited",
             RelayFault::QueueFull => "queue_full",
             RelayFault::ConnectionLimit => "connection_limit",
+            RelayFault::SocketLimit => "socket_limit",
+            RelayFault::AdmissionLimit => "admission_limit",
             RelayFault::TooLarge(_) => "too_large",
             RelayFault::Denied { .. } => "denied",
             RelayFault::NotJson => "parse_error",
@@ -182,6 +198,18 @@ impl RelayFault {
             RelayFault::ReservedMethod(_) => "reserved_method",
             RelayFault::InvalidParams(_) => "invalid_params",
             RelayFault::EmptyAnswer => "empty_answer",
+        }
+    }
+
+    /// When to try again, if that may help: every limit but those on sizes says so.
+    fn retry_after_ms(&self) -> Option<u64> {
+        match self {
+            RelayFault::RateLimited { retry_after_ms } => Some(*retry_after_ms),
+            RelayFault::QueueFull => Some(QUEUE_RETRY_MS),
+            RelayFault::ConnectionLimit | RelayFault::SocketLimit => Some(PLACE_RETRY_MS),
+            RelayFault::AdmissionLimit => Some(ADMISSION_RETRY_MS),
+            RelayFault::KeysUnavailable => Some(KEYS_RETRY_MS),
+            _ => None,
         }
     }
 
@@ -198,15 +226,13 @@ impl RelayFault {
             | RelayFault::Timeout(delivered) => {
                 data.insert("delivered".to_owned(), delivered.value());
             }
-            RelayFault::RateLimited { retry_after_ms } => {
-                data.insert("retry_after_ms".to_owned(), json!(retry_after_ms));
-                data.insert("delivered".to_owned(), Value::Bool(false));
-            }
-            RelayFault::QueueFull => {
-                data.insert("retry_after_ms".to_owned(), json!(QUEUE_RETRY_MS));
+            RelayFault::RateLimited { .. } | RelayFault::QueueFull => {
                 data.insert("delivered".to_owned(), Value::Bool(false));
             }
             _ => {}
+        }
+        if let Some(wait) = self.retry_after_ms() {
+            data.insert("retry_after_ms".to_owned(), json!(wait));
         }
         let data = Value::Object(data).to_string();
         let code = ErrorCode(self.code());
@@ -216,3 +242,9 @@ impl RelayFault {
 
 /// How long a client with a full queue should wait. An extension takes a few milliseconds for a command.
 const QUEUE_RETRY_MS: u64 = 100;
+/// How long one should wait that finds no place. Nobody knows when somebody else leaves.
+const PLACE_RETRY_MS: u64 = 1_000;
+/// How long one should wait that came with too many others. They are checked within this time.
+const ADMISSION_RETRY_MS: u64 = 10_000;
+/// How often keys are fetched because of tokens.
+const KEYS_RETRY_MS: u64 = 30_000;

@@ -55,6 +55,25 @@ pub struct Credentials {
     pub request: Option<Id>,
 }
 
+/// Why a token is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenRefusal {
+    /// It is not valid. The text is for the peer.
+    NotGood(&'static str),
+    /// It names a key that is not known, and newer keys could not be fetched.
+    KeysUnavailable,
+}
+
+impl TokenRefusal {
+    /// What the peer is told when it is closed.
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            TokenRefusal::NotGood(why) => why,
+            TokenRefusal::KeysUnavailable => "keys could not be fetched",
+        }
+    }
+}
+
 /// A socket before it is authenticated.
 #[derive(Debug)]
 pub struct Opening {
@@ -139,10 +158,27 @@ impl Opening {
 
 impl Credentials {
     /// What a peer gets whose credentials are not good. An extension is closed without a word: it does not expect an answer.
-    pub fn refusal(&self, why: &'static str) -> SocketOutput {
-        let mut output = closed(RelayClose::Unauthorized(why));
+    pub fn refusal(&self, why: TokenRefusal) -> SocketOutput {
+        match why {
+            TokenRefusal::NotGood(why) => {
+                let fault = RelayFault::AuthenticationFailed(why.to_owned());
+                self.turned_away(&fault, RelayClose::Unauthorized(why))
+            }
+            TokenRefusal::KeysUnavailable => {
+                let close = RelayClose::TryLater(why.reason());
+                self.turned_away(&RelayFault::KeysUnavailable, close)
+            }
+        }
+    }
+
+    /// The same for a peer that comes with too many others.
+    pub fn overload(&self) -> SocketOutput {
+        self.turned_away(&RelayFault::AdmissionLimit, RelayClose::OVERLOAD)
+    }
+
+    fn turned_away(&self, fault: &RelayFault, close: RelayClose) -> SocketOutput {
+        let mut output = closed(close);
         if self.role == SocketRole::Client {
-            let fault = RelayFault::AuthenticationFailed(why.to_owned());
             output.messages.push(fault.answer(self.request.as_ref()));
         }
         output

@@ -23,6 +23,9 @@ pub enum RelayClose {
 }
 
 impl RelayClose {
+    /// Of a socket that comes with too many others.
+    pub(crate) const OVERLOAD: RelayClose = RelayClose::TryLater("too many connect at once");
+
     /// The WebSocket close code.
     pub fn code(self) -> u16 {
         match self {

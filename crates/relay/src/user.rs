@@ -56,8 +56,9 @@ impl UserRelay {
 
     /// A client has shown a valid token.
     pub fn client_joined(&mut self, socket: SocketId, new: &NewClient, now: RelayTime) {
-        if self.is_full(socket) {
-            return;
+        if self.is_full() {
+            let answer = RelayFault::SocketLimit.answer(new.request.as_ref());
+            return self.turn_away(socket, Some(answer));
         }
         self.run(now, |clients, _, context| {
             clients.join(socket, new, context)
@@ -67,8 +68,8 @@ impl UserRelay {
 
     /// An extension has shown a valid token.
     pub fn extension_joined(&mut self, socket: SocketId, new: &NewExtension, now: RelayTime) {
-        if self.is_full(socket) {
-            return;
+        if self.is_full() {
+            return self.turn_away(socket, None);
         }
         let name = self.name.clone();
         let named = match self.shared.settings.access {
@@ -214,18 +215,22 @@ impl UserRelay {
         self.clients.count_control()
     }
 
-    /// Whether the user has as many sockets as allowed. A further one is closed.
-    fn is_full(&mut self, socket: SocketId) -> bool {
-        let open = self.sockets().len();
-        if open < self.shared.settings.max_sockets {
-            return false;
-        }
-        self.shared.counters.socket_limit += 1;
+    /// Whether the user has as many sockets as allowed.
+    fn is_full(&self) -> bool {
+        self.sockets().len() >= self.shared.settings.max_sockets
+    }
+
+    /// Closes a socket that is one too many. An extension expects no answer.
+    fn turn_away(&mut self, socket: SocketId, answer: Option<Bytes>) {
+        let counters = &mut self.shared.counters;
+        counters.count_refusal(&RelayFault::SocketLimit);
         let mut outbox = Outbox::default();
+        if let Some(answer) = answer {
+            outbox.push(answer);
+        }
         outbox.close(RelayClose::TryLater("too many sockets of this user"));
         self.replaced.insert(socket, outbox);
         self.shared.sockets_with_output.push(socket);
-        true
     }
 
     /// The relay stops: everybody is told and closed.

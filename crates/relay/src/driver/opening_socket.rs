@@ -16,7 +16,7 @@ use crate::audit::AuditedAction;
 use crate::client_side::NewClient;
 use crate::extension_side::NewExtension;
 use crate::ids::{IdSource, SocketId};
-use crate::opening::{Credentials, Opening, OpeningStep, SocketRole};
+use crate::opening::{Credentials, Opening, OpeningStep, SocketRole, TokenRefusal};
 use crate::outbox::{RelayClose, SocketOutput};
 use crate::settings::RelayAccess;
 use crate::user::UserRelay;
@@ -75,10 +75,7 @@ pub(super) async fn open(
             let checked = check(driver, &credentials.token).await;
             checked.map_err(|why| credentials.refusal(why))
         }
-        Err(()) => Err(SocketOutput {
-            close: Some(RelayClose::TryLater("too many connect at once")),
-            ..SocketOutput::default()
-        }),
+        Err(()) => Err(credentials.overload()),
     };
     let checked = match checked {
         Ok(checked) => checked,
@@ -230,7 +227,7 @@ pub(super) async fn renew(
     let checked = check(driver, &credentials.token).await;
     let checked = checked.and_then(|checked| match checked.user == user.name() {
         true => Ok(checked),
-        false => Err("Invalid token"),
+        false => Err(TokenRefusal::NotGood("Invalid token")),
     });
     let role = credentials.role;
     driver.audit(Some(user.name()), || match checked {
@@ -238,15 +235,22 @@ pub(super) async fn renew(
             role,
             address: None,
         },
-        Err(reason) => AuditedAction::Refused {
+        Err(why) => AuditedAction::Refused {
             role: Some(role),
             address: None,
-            reason,
+            reason: why.reason(),
         },
     });
     user.change(driver.now(), |relay, now| match &checked {
         Ok(checked) => relay.renewed(id, credentials, checked.expires_at, now),
-        Err(why) => relay.refused(id, &credentials.refusal(why), now),
+        Err(why) => {
+            let mut refusal = credentials.refusal(*why);
+            if *why == TokenRefusal::KeysUnavailable {
+                // The token that it has shown before is still good.
+                refusal.close = None;
+            }
+            relay.refused(id, &refusal, now);
+        }
     });
     let is_good = checked.is_ok();
     if !is_good {
@@ -259,7 +263,7 @@ pub(super) async fn renew(
 }
 
 /// Checks a token with the newest keys.
-async fn check(driver: &RelayDriver, token: &str) -> Result<CheckedToken, &'static str> {
+async fn check(driver: &RelayDriver, token: &str) -> Result<CheckedToken, TokenRefusal> {
     if let Some(refresh) = &driver.options.refresh_keys {
         refresh(token).await;
     }
@@ -275,9 +279,9 @@ async fn refuse(
 ) {
     // Without a close the peer has left by itself.
     if let Some(close) = output.close {
-        driver.count(|counters| match close {
-            RelayClose::TryLater(_) => counters.admission_limit += 1,
-            _ => counters.refused_tokens += 1,
+        driver.count(|counters| match close == RelayClose::OVERLOAD {
+            true => counters.admission_limit += 1,
+            false => counters.refused_tokens += 1,
         });
         driver.audit(None, || AuditedAction::Refused {
             role,

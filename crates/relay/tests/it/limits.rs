@@ -117,7 +117,7 @@ fn a_user_has_a_limited_number_of_connections() {
         B+ client bob
         B< {"id":0}
         B> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
-        B< {"id":1,"error":{"code":-32006,"data":{"reason":"connection_limit"}}}
+        B< {"id":1,"error":{"code":-32006,"data":{"reason":"connection_limit","retry_after_ms":1000}}}
         "#,
     );
     assert_eq!(conversation.relay.counters().connection_limit, 1);
@@ -214,11 +214,15 @@ fn a_user_has_a_limited_number_of_sockets() {
         F+ extension firefox
         F<! 1013
         F-
+        B+ client bob
+        B< {"id":0,"error":{"code":-32006,"data":{"reason":"socket_limit","retry_after_ms":1000}}}
+        B<! 1013
+        B-
         A> {"id":2,"method":"getTabs"}
         E< {"id":"conn-1:2"}
         "#,
     );
-    assert_eq!(conversation.relay.counters().socket_limit, 1);
+    assert_eq!(conversation.relay.counters().socket_limit, 2);
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Sockets before they are authenticated, and messages that mean nothing.
 
-use mcp_proxy_relay::{Opening, OpeningStep, RelayAccess, RelayClose, SocketPath, SocketRole};
+use mcp_proxy_relay::{
+    Opening, OpeningStep, RelayAccess, RelayClose, SocketOutput, SocketPath, SocketRole,
+    TokenRefusal,
+};
 use mcp_proxy_wire::Message;
 use serde_json::Value;
 
@@ -51,6 +54,47 @@ fn credentials_are_taken_in_both_spellings_and_the_role_is_detected() {
             assert_eq!((shown.role, &*shown.token), (SocketRole::Client, "t"));
             assert!(!format!("{shown:?}").contains("\"t\""));
         }
+    }
+}
+
+#[test]
+fn a_client_that_may_come_again_is_told_when_and_an_extension_is_closed() {
+    let handshake = r#"{"id":1,"method":"mcp_handshake","params":{"accessToken":"t"}}"#;
+    let answer = r#"{"id":"proxy:1","result":{"accessToken":"t"}}"#;
+    let shown = |message| match step(SocketPath::Any, message) {
+        OpeningStep::Check(shown) => shown,
+        other => panic!("{other:?}"),
+    };
+    let (client, extension) = (shown(handshake), shown(answer));
+    let told = |output: &SocketOutput| {
+        let error: Value = serde_json::from_slice(&output.messages[0]).unwrap();
+        let data = &error["error"]["data"];
+        let close = output.close.map(RelayClose::code);
+        (
+            error["error"]["code"].as_i64(),
+            data["reason"].as_str().map(str::to_owned),
+            data["retry_after_ms"].as_u64(),
+            close,
+        )
+    };
+    let full = (
+        Some(-32006),
+        Some("admission_limit".to_owned()),
+        Some(10_000),
+        Some(1013),
+    );
+    assert_eq!(told(&client.overload()), full);
+    let unchecked = (
+        Some(-32000),
+        Some("keys_unavailable".to_owned()),
+        Some(30_000),
+        Some(1013),
+    );
+    let refusal = TokenRefusal::KeysUnavailable;
+    assert_eq!(told(&client.refusal(refusal)), unchecked);
+    for output in [extension.overload(), extension.refusal(refusal)] {
+        assert!(output.messages.is_empty());
+        assert_eq!(output.close.map(RelayClose::code), Some(1013));
     }
 }
 

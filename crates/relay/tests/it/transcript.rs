@@ -24,7 +24,7 @@ use std::time::Duration;
 use mcp_proxy_relay::{
     AnswerPart, CommandIdMode, Credentials, IdSource, MessagePiece, NewClient, NewExtension,
     Opening, OpeningStep, PiecePlace, RelayAccess, RelaySettings, RelayTime, SocketId,
-    SocketOutput, SocketPath, SocketRole, UserRelay,
+    SocketOutput, SocketPath, SocketRole, TokenRefusal, UserRelay,
 };
 use mcp_proxy_wire::{Id, Message};
 use serde_json::Value;
@@ -235,7 +235,7 @@ impl Conversation {
                 self.relay.renewed(socket, &shown, LATE, now);
             }
             Some(Ok(shown)) => {
-                let refusal = shown.refusal("Invalid token");
+                let refusal = shown.refusal(TokenRefusal::NotGood("Invalid token"));
                 self.relay.refused(socket, &refusal, now);
             }
         }
@@ -244,7 +244,10 @@ impl Conversation {
     fn admit(&mut self, socket: SocketId, shown: &Credentials) {
         self.openings.remove(&socket);
         if shown.token != TOKEN {
-            return self.note(socket, shown.refusal("Invalid token"));
+            return self.note(
+                socket,
+                shown.refusal(TokenRefusal::NotGood("Invalid token")),
+            );
         }
         let now = self.now();
         match shown.role {

@@ -3,6 +3,7 @@
 //! One task fetches, so that nobody else does at the same time, and a socket that goes away does not stop it. Keys that are
 //! known stay in use until there are others.
 
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -20,18 +21,30 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::printer;
 
-/// How long a fetch may take.
-const DEADLINE: Duration = Duration::from_secs(10);
-/// How often keys are fetched in any case.
-const EVERY: Duration = Duration::from_secs(600);
-/// How often they are fetched because a token names a key that is not known. Anyone can send such a token.
-const EVERY_FOR_TOKENS: Duration = Duration::from_secs(30);
+/// How often keys are fetched, and for how long.
+#[derive(Clone, Copy, Debug)]
+struct FetchTimes {
+    /// How long a fetch may take.
+    deadline: Duration,
+    /// How often keys are fetched in any case.
+    every: Duration,
+    /// How often they are fetched because a token names a key that is not known. Anyone can send such a token.
+    every_for_tokens: Duration,
+}
+
+const TIMES: FetchTimes = FetchTimes {
+    deadline: Duration::from_secs(10),
+    every: Duration::from_secs(600),
+    every_for_tokens: Duration::from_secs(30),
+};
+
 /// Key sets have a few kilobytes.
 const LARGEST: usize = 256 << 10;
 
 /// The keys as they were fetched last.
 pub struct FetchedKeys {
     server: Arc<RemoteServer>,
+    times: FetchTimes,
     verifier: RwLock<Arc<TokenVerifier>>,
     /// A token names a key that is not known.
     wanted: Notify,
@@ -43,32 +56,43 @@ pub struct FetchedKeys {
 struct FetchState {
     started: Option<Instant>,
     is_running: bool,
+    /// The last fetch, whatever caused it, brought no keys.
+    has_failed: bool,
 }
 
 impl FetchState {
-    fn is_due(self) -> bool {
+    fn is_due(self, times: FetchTimes) -> bool {
         self.started
-            .is_none_or(|started| started.elapsed() >= EVERY_FOR_TOKENS)
+            .is_none_or(|started| started.elapsed() >= times.every_for_tokens)
     }
 }
 
 impl FetchedKeys {
     /// Fetches them for the first time.
-    pub async fn open(url: &Uri, ca_file: Option<&std::path::Path>) -> Result<Arc<FetchedKeys>> {
+    pub async fn open(url: &Uri, ca_file: Option<&Path>) -> Result<Arc<FetchedKeys>> {
+        FetchedKeys::open_with(url, ca_file, TIMES).await
+    }
+
+    async fn open_with(
+        url: &Uri,
+        ca_file: Option<&Path>,
+        times: FetchTimes,
+    ) -> Result<Arc<FetchedKeys>> {
         let variable = |name: &str| std::env::var(name).ok();
         let server = RemoteServer::new(RemoteServerOptions {
             proxy: OutboundProxy::from_environment(url, variable)?,
             url: url.clone(),
             headers: Vec::new(),
             ca_file: ca_file.map(ToOwned::to_owned),
-            stall: DEADLINE,
+            stall: times.deadline,
             tools: Arc::new(ToolHeaders::default()),
         })?;
-        let verifier = fetch(&server)
+        let verifier = fetch(&server, times.deadline)
             .await
             .with_context(|| format!("--jwks: cannot fetch {}", shown(&server)))?;
         let keys = Arc::new(FetchedKeys {
             server,
+            times,
             verifier: RwLock::new(Arc::new(verifier)),
             wanted: Notify::new(),
             fetches: watch::Sender::default(),
@@ -82,6 +106,11 @@ impl FetchedKeys {
         Arc::clone(&verifier.unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Whether the keys may be older than those of the server, because it could not be asked.
+    pub fn has_failed(&self) -> bool {
+        self.fetches.borrow().has_failed
+    }
+
     /// Waits for newer keys if a token names one that is not known, unless that was tried a moment ago.
     pub async fn refresh_for(&self, token: &str) {
         if !self.verifier().lacks_key_of(token) {
@@ -91,7 +120,7 @@ impl FetchedKeys {
         let mut fetches = self.fetches.subscribe();
         let was_running = {
             let state = *fetches.borrow_and_update();
-            if !state.is_running && !state.is_due() {
+            if !state.is_running && !state.is_due(self.times) {
                 return;
             }
             state.is_running
@@ -103,8 +132,8 @@ impl FetchedKeys {
             let is_newer = state.started.is_some_and(|started| started >= asked);
             !state.is_running && (was_running || is_newer)
         };
-        // What came of it is seen when the token is checked.
-        let _ = timeout(DEADLINE, fetches.wait_for(is_over)).await;
+        // What came of it is seen when the token is checked. A fetch keeps its own deadline, which must not be missed by a moment.
+        let _ = timeout(self.times.deadline * 2, fetches.wait_for(is_over)).await;
     }
 
     /// Fetches keys for as long as the relay runs.
@@ -112,10 +141,10 @@ impl FetchedKeys {
         let mut last_problem = None;
         loop {
             let is_wanted = tokio::select! {
-                () = sleep(EVERY) => false,
+                () = sleep(self.times.every) => false,
                 () = self.wanted.notified() => true,
             };
-            if is_wanted && !self.fetches.borrow().is_due() {
+            if is_wanted && !self.fetches.borrow().is_due(self.times) {
                 continue;
             }
             self.fetches.send_modify(|state| {
@@ -124,7 +153,7 @@ impl FetchedKeys {
                     state.started = Some(Instant::now());
                 }
             });
-            let problem = match fetch(&self.server).await {
+            let problem = match fetch(&self.server, self.times.deadline).await {
                 Ok(verifier) => {
                     let mut known = self
                         .verifier
@@ -135,7 +164,10 @@ impl FetchedKeys {
                 }
                 Err(error) => Some(format!("{error:#}")),
             };
-            self.fetches.send_modify(|state| state.is_running = false);
+            self.fetches.send_modify(|state| {
+                state.is_running = false;
+                state.has_failed = problem.is_some();
+            });
             if problem != last_problem
                 && let Some(problem) = &problem
             {
@@ -149,10 +181,10 @@ impl FetchedKeys {
     }
 }
 
-async fn fetch(server: &RemoteServer) -> Result<TokenVerifier> {
-    match timeout(DEADLINE, fetch_whole(server)).await {
+async fn fetch(server: &RemoteServer, deadline: Duration) -> Result<TokenVerifier> {
+    match timeout(deadline, fetch_whole(server)).await {
         Ok(fetched) => fetched,
-        Err(_) => bail!("no answer within {} seconds", DEADLINE.as_secs()),
+        Err(_) => bail!("no answer within {} seconds", deadline.as_secs()),
     }
 }
 
@@ -184,4 +216,120 @@ fn shown(server: &RemoteServer) -> String {
     let (scheme, authority) = (url.scheme_str().unwrap_or_default(), url.authority());
     let authority = authority.map_or("", http::uri::Authority::as_str);
     format!("{scheme}://{authority}{}", url.path())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::TcpListener;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use super::*;
+
+    const KEYS: &str = r#"{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"a","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
+    /// Names the key `b`: `{"alg":"EdDSA","kid":"b"}`, `{}` and something like a signature.
+    const UNKNOWN: &str = "eyJhbGciOiJFZERTQSIsImtpZCI6ImIifQ.e30.AAAA";
+    /// So long that it is never reached.
+    const NEVER: Duration = Duration::from_secs(3600);
+
+    /// Answers every request with the keys, or, while it hangs, not at all.
+    #[derive(Default)]
+    struct KeyServer {
+        asked: AtomicUsize,
+        hangs: AtomicBool,
+    }
+
+    impl KeyServer {
+        fn start() -> (Arc<KeyServer>, Uri) {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("http://{}/keys", listener.local_addr().unwrap());
+            let server = Arc::new(KeyServer::default());
+            let own = Arc::clone(&server);
+            std::thread::spawn(move || {
+                let mut open = Vec::new();
+                for mut stream in listener.incoming().flatten() {
+                    let mut lines = BufReader::new(&stream).lines();
+                    while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+                    own.asked.fetch_add(1, Ordering::SeqCst);
+                    match own.hangs.load(Ordering::SeqCst) {
+                        true => open.push(stream),
+                        false => write!(
+                            stream,
+                            "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{KEYS}",
+                            KEYS.len()
+                        )
+                        .unwrap(),
+                    }
+                }
+            });
+            (server, url.parse().unwrap())
+        }
+
+        fn asked(&self) -> usize {
+            self.asked.load(Ordering::SeqCst)
+        }
+    }
+
+    async fn open(url: &Uri, times: FetchTimes) -> Arc<FetchedKeys> {
+        let keys = FetchedKeys::open_with(url, None, times).await.unwrap();
+        tokio::spawn(Arc::clone(&keys).keep_fresh());
+        keys
+    }
+
+    #[tokio::test]
+    async fn keys_are_fetched_again_after_each_interval() {
+        let (server, url) = KeyServer::start();
+        let every = Duration::from_millis(1);
+        let times = FetchTimes { every, ..TIMES };
+        let _keys = open(&url, times).await;
+        while server.asked() < 4 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn unknown_keys_cause_one_fetch_in_their_interval() {
+        let (server, url) = KeyServer::start();
+        let times = FetchTimes {
+            every: NEVER,
+            every_for_tokens: NEVER,
+            ..TIMES
+        };
+        let keys = open(&url, times).await;
+        tokio::join!(keys.refresh_for(UNKNOWN), keys.refresh_for(UNKNOWN));
+        keys.refresh_for(UNKNOWN).await;
+        assert_eq!(server.asked(), 2);
+        assert!(!keys.has_failed());
+        // Once the interval is over, there is another.
+        let times = FetchTimes {
+            every_for_tokens: Duration::ZERO,
+            ..times
+        };
+        let keys = open(&url, times).await;
+        keys.refresh_for(UNKNOWN).await;
+        keys.refresh_for(UNKNOWN).await;
+        assert_eq!(server.asked(), 5);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_does_not_answer_is_given_up_and_asked_again_later() {
+        let (server, url) = KeyServer::start();
+        let times = FetchTimes {
+            deadline: Duration::from_secs(2),
+            every: NEVER,
+            every_for_tokens: Duration::ZERO,
+        };
+        let keys = open(&url, times).await;
+        server.hangs.store(true, Ordering::SeqCst);
+        keys.refresh_for(UNKNOWN).await;
+        assert!(keys.has_failed());
+        assert!(
+            !keys
+                .verifier()
+                .lacks_key_of(&UNKNOWN.replace("ImIi", "ImEi"))
+        );
+        server.hangs.store(false, Ordering::SeqCst);
+        keys.refresh_for(UNKNOWN).await;
+        assert!(!keys.has_failed());
+    }
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_relay::{CheckedToken, KeyRefresh, RelayDriver, TokenCheck};
-use mcp_proxy_token::{RevocationList, TokenVerifier, VerifiedToken};
+use mcp_proxy_relay::{CheckedToken, KeyRefresh, RelayDriver, TokenCheck, TokenRefusal};
+use mcp_proxy_token::{RevocationList, TokenError, TokenVerifier, VerifiedToken};
 
 use super::fetched_keys::FetchedKeys;
 use crate::config::{KeySource, RelayKeys};
@@ -90,15 +90,23 @@ fn direct_user() -> CheckedToken {
 }
 
 impl TokenChecker {
-    fn check(&self, token: &str) -> Result<CheckedToken, &'static str> {
+    fn check(&self, token: &str) -> Result<CheckedToken, TokenRefusal> {
         let now = SystemTime::now();
         let verified = match &self.keys {
             TokenKeys::Fixed(verifier) => verifier.verify(token, now),
             TokenKeys::Fetched(fetched) => fetched.verifier().verify(token, now),
         };
-        let verified = verified.map_err(|error| error.peer_text())?;
+        let verified = verified.map_err(|error| match &self.keys {
+            // It may be good: nobody can say.
+            TokenKeys::Fetched(fetched)
+                if error == TokenError::UnknownKey && fetched.has_failed() =>
+            {
+                TokenRefusal::KeysUnavailable
+            }
+            _ => TokenRefusal::NotGood(error.peer_text()),
+        })?;
         let is_revoked = self.revoked().check(&verified);
-        is_revoked.map_err(|error| error.peer_text())?;
+        is_revoked.map_err(|error| TokenRefusal::NotGood(error.peer_text()))?;
         Ok(CheckedToken {
             // As long as it is accepted.
             expires_at: seconds(verified.expires_at).saturating_add(LEEWAY_SECONDS),

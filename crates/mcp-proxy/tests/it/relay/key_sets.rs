@@ -191,9 +191,22 @@ fn known_keys_stay_in_use_when_a_fetch_fails() {
     let (old, new) = (IssuerKey::new("old"), IssuerKey::new("new"));
     let server = KeyServer::start(&key_set(&[&old]));
     let relay = start(&server);
+    let mut client = relay.open("/mcp");
+    let own = json!({"accessToken": old.token("ada")});
+    client.ask(1, "mcp_handshake", &own);
     server.set(500, "");
-    let refused = handshake(&relay, &new.token("ada"));
+    // Whether a token of an unknown key is good cannot be said now.
+    let mut stranger = relay.open("/mcp");
+    let unknown = json!({"accessToken": new.token("ada")});
+    let refused = stranger.ask(1, "mcp_handshake", &unknown);
     assert_eq!(refused["error"]["code"], -32000);
+    assert_eq!(refused["error"]["data"]["reason"], "keys_unavailable");
+    assert_eq!(u16::from(stranger.hear_close().code), 1013);
+    assert!(!refused.to_string().contains(&server.url));
+    // A client that has shown a good one stays.
+    let renewed = client.ask(2, "mcp_handshake", &unknown);
+    assert_eq!(renewed["error"]["data"]["reason"], "keys_unavailable");
+    assert!(client.ask(3, "list_extensions", &json!({}))["result"].is_object());
     assert_eq!(server.asked(), 2);
     assert_eq!(
         handshake(&relay, &old.token("ada"))["result"]["user_id"],
