@@ -219,7 +219,8 @@ pub struct RelayPairArgs {
     #[arg(long, value_name = "TIME", value_parser = super::time::age, default_value = "30d")]
     pub ttl: Duration,
 
-    /// Where the browser is to connect to: a ws:// or wss:// URL [default: where it sends the code]
+    /// Write this ws:// or wss:// URL into its token, for browsers that connect where their token says [default: where it
+    /// sends the code]
     #[arg(long, value_name = "URL")]
     pub connection_url: Option<String>,
 

@@ -55,7 +55,7 @@ pub struct TokenInitArgs {
 const ISSUE: &str = "\
 Examples:
   mcp-proxy token issue --user alice
-  mcp-proxy token issue --user alice --ttl 12h --connection-url wss://relay.example.com/mcp
+  mcp-proxy token issue --user alice --ttl 12h --connection-url wss://relay.example.com
   mcp-proxy token issue --user alice --secret-file relay.key    sign with a private key
 
 The token is printed on stdout, its id and its end on stderr. Anyone who has the token acts as the
@@ -73,7 +73,7 @@ pub struct TokenIssueArgs {
     #[arg(long, value_name = "TIME", value_parser = age, default_value = "30d")]
     pub ttl: Duration,
 
-    /// Where the browser or the client is to connect to: a ws:// or wss:// URL
+    /// Write this ws:// or wss:// URL into the token, for browsers and clients that connect where their token says
     #[arg(long, value_name = "URL")]
     pub connection_url: Option<String>,
 
