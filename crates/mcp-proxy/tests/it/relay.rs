@@ -172,11 +172,14 @@ impl Peer {
         self.socket.send(Message::text(text)).unwrap();
     }
 
-    /// The next message.
+    /// The next message. Pings are answered by the library.
     fn hear(&mut self) -> Value {
-        match self.socket.read().unwrap() {
-            Message::Text(text) => serde_json::from_str(&text).unwrap(),
-            other => panic!("heard {other:?}"),
+        loop {
+            match self.socket.read().unwrap() {
+                Message::Text(text) => return serde_json::from_str(&text).unwrap(),
+                Message::Ping(_) => {}
+                other => panic!("heard {other:?}"),
+            }
         }
     }
 

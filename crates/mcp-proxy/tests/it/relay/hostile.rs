@@ -8,14 +8,14 @@
 //! | oversized messages | `garbage_before_the_handshake_hurts_nobody` (before the token), `oversized_messages_hurt_only_their_sender` |
 //! | floods | `a_flood_is_refused_and_the_other_client_is_served`; limits one by one: `limits` in the relay's tests |
 //! | garbage | `garbage_before_the_handshake_hurts_nobody`, `garbage_after_the_handshake_hurts_nobody` |
-//! | half-open sockets | `garbage_before_the_handshake_hurts_nobody` |
+//! | half-open sockets | `peers_that_are_gone_without_a_word_are_found_by_pings`, `garbage_before_the_handshake_hurts_nobody` |
 //! | web pages, DNS rebinding | `web_pages_and_unknown_hosts_are_refused_and_extensions_are_not` |
 //! | what the policy denies | `a_policy_file_holds_for_its_user_in_every_wrapping`, `claims_of_a_token_do_not_widen_the_policy`, and `policies` in the relay's tests |
 //! | 10,000 random sequences against a model | `random::whatever_happens_everybody_gets_their_own_answers` in the relay's tests |
 
 use std::io::Write as _;
 use std::net::TcpStream;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -138,6 +138,31 @@ fn a_firefox_extension_is_pinned_by_its_uuid_and_a_page_by_its_origin() {
     ] {
         assert_eq!(open(other), Some(Some(403)), "{other}");
     }
+}
+
+/// Takes a minute, and next to no work: that is how long a relay waits for a peer that says nothing.
+#[test]
+fn peers_that_are_gone_without_a_word_are_found_by_pings() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let mut extension = relay.extension("ada", "c");
+    let mut client = relay.client("bob", "l");
+    // The kernel takes what is written to these two, and nobody ever reads it: no pong comes back.
+    let _gone_client = relay.client("ada", "gone");
+    let _gone_extension = relay.extension("bob", "gone");
+    let start = Instant::now();
+    client.connect(2, "ext-gone");
+    let hears_of_client = std::thread::spawn(move || {
+        for count in [1, 0] {
+            while extension.hear_method("connection_status")["params"]["total_mcp_clients"] != count
+            {
+            }
+        }
+        extension
+    });
+    client.hear_method("disconnected");
+    let _extension = hears_of_client.join().unwrap();
+    assert!(start.elapsed() > Duration::from_secs(50));
+    assert_eq!(relay.health()["sockets"], 2);
 }
 
 #[test]
