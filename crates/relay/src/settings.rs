@@ -67,14 +67,26 @@ pub enum CommandIdMode {
 }
 
 impl CommandIdMode {
-    /// The mode with this name, as extensions spell it.
-    pub fn named(name: &str) -> Option<CommandIdMode> {
-        match name {
-            "map" => Some(CommandIdMode::Map),
-            "preserve" => Some(CommandIdMode::Preserve),
-            "auto" => Some(CommandIdMode::Auto),
-            _ => None,
+    /// All of them.
+    pub const ALL: [CommandIdMode; 3] = [
+        CommandIdMode::Map,
+        CommandIdMode::Preserve,
+        CommandIdMode::Auto,
+    ];
+
+    /// Its name, on the command line and as extensions spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            CommandIdMode::Map => "map",
+            CommandIdMode::Preserve => "preserve",
+            CommandIdMode::Auto => "auto",
         }
+    }
+
+    /// The mode with this name.
+    pub fn named(name: &str) -> Option<CommandIdMode> {
+        let mut all = CommandIdMode::ALL.into_iter();
+        all.find(|mode| mode.name() == name)
     }
 
     /// What an extension gets that said `declared` about itself. One that asks for mapped ids always gets them.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use mcp_proxy_relay::{CommandIdMode, RelaySettings};
 
 /// How the relay speaks where the protocol leaves a choice, and what it allows to whom.
@@ -11,12 +12,12 @@ pub struct RelayProtocolArgs {
     /// (preserve), or as the extension asks for (auto)
     #[arg(
         long,
-        value_enum,
+        value_parser = id_mode_parser(),
         value_name = "MODE",
-        default_value_t = IdModeArg::Auto,
+        default_value = CommandIdMode::default().name(),
         help_heading = "Protocol"
     )]
-    pub id_mode: IdModeArg,
+    pub id_mode: CommandIdMode,
 
     /// Let a client have several connections; its commands then name one with `connectionId`
     #[arg(long, help_heading = "Protocol")]
@@ -37,23 +38,17 @@ pub struct RelayProtocolArgs {
     pub policy: Option<PathBuf>,
 }
 
-/// Under which ids extensions get commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum IdModeArg {
-    Map,
-    Preserve,
-    Auto,
+/// Reads a name of the relay's own list.
+fn id_mode_parser() -> impl TypedValueParser<Value = CommandIdMode> {
+    let names = PossibleValuesParser::new(CommandIdMode::ALL.map(CommandIdMode::name));
+    names.try_map(|name| CommandIdMode::named(&name).ok_or("unknown mode"))
 }
 
 impl RelayProtocolArgs {
     /// The settings with these choices.
     pub fn apply(&self, settings: RelaySettings) -> RelaySettings {
         RelaySettings {
-            id_mode: match self.id_mode {
-                IdModeArg::Map => CommandIdMode::Map,
-                IdModeArg::Preserve => CommandIdMode::Preserve,
-                IdModeArg::Auto => CommandIdMode::Auto,
-            },
+            id_mode: self.id_mode,
             multi_connection: self.multi_connection,
             shared_debugger: self.shared_debugger,
             ..settings
