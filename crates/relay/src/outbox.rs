@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-/// Roughly how much of a long message is taken at once. Its source learns soon that more is wanted.
-const PIECES_BUDGET: usize = 64 * 1024;
+/// A long answer crosses the relay in parts of about this size. So much of it waits for its client, and is taken at once to be
+/// written. A client that does not take so much in the time that a stall may last is cut.
+pub(crate) const ANSWER_PART: usize = 64 * 1024;
 
 /// How a socket is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +185,7 @@ impl Outbox {
             self.bytes -= next.len();
             output.messages.extend(self.messages.pop_front());
         }
-        let budget = budget.min(taken + PIECES_BUDGET);
+        let budget = budget.min(taken + ANSWER_PART);
         while let Some(next) = self.long.pieces.front() {
             if taken > 0 && taken + next.bytes.len() > budget {
                 return;

@@ -11,10 +11,7 @@ use crate::context::RelayContext;
 use crate::exchange::{AnswerCutCause, ToExtension};
 use crate::ids::{ExtensionId, RelayConnectionId, SocketId};
 use crate::messages;
-use crate::outbox::{AnswerPart, RelayClose, SocketOutput};
-
-/// How many bytes of an answer may wait for its client. The last piece may exceed it.
-const WINDOW: usize = 64 * 1024;
+use crate::outbox::{ANSWER_PART, AnswerPart, RelayClose, SocketOutput};
 
 /// What became of an answer, for the audit log, if its client left or did not read it.
 const CLIENT_GONE: &str = "client_gone";
@@ -210,7 +207,8 @@ impl ClientSide {
         known
             .outbox
             .push_piece(messages::answer_beginning(&next.id), AnswerPart::First);
-        give_credit(&next.extension, next.number, WINDOW, context);
+        // The last piece may exceed it.
+        give_credit(&next.extension, next.number, ANSWER_PART, context);
         context.sockets_with_output.push(socket);
     }
 

@@ -16,11 +16,9 @@ use crate::context::RelayContext;
 use crate::exchange::{AnswerCutCause, ToClients};
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::{ExtensionId, RelayConnectionId};
+use crate::outbox::ANSWER_PART;
 use crate::settings::RelaySettings;
 use crate::tabs;
-
-/// A client is cut that does not take so much in the time that a stall may last.
-const PART_MAX: usize = 64 * 1024;
 
 /// A long result on its way to a client.
 #[derive(Debug)]
@@ -96,8 +94,8 @@ impl Extension {
                 ResultPart::Plain(bytes) => bytes,
                 ResultPart::Tab(shown) => self.own_tab(&answer.connection, shown),
             };
-            while bytes.len() > PART_MAX {
-                answer.waiting.push_back(bytes.split_to(PART_MAX));
+            while bytes.len() > ANSWER_PART {
+                answer.waiting.push_back(bytes.split_to(ANSWER_PART));
             }
             answer.waiting.push_back(bytes);
         }

@@ -17,7 +17,7 @@ use super::{
 
 /// The close code of a socket that has done its work.
 const NORMAL: u16 = 1000;
-/// Smaller pieces of a message are passed on together.
+/// Smaller pieces of a message are passed on together. Who reads them cuts them as it likes, so nothing has to agree with this.
 const GATHERED_MIN: usize = 64 * 1024;
 /// That of one that sent a message that is too large.
 const TOO_LARGE: u16 = 1009;
