@@ -8,6 +8,7 @@ mod extension;
 mod forgotten;
 mod forwarded_answer;
 mod long_messages;
+mod plain_ids;
 mod result_scanner;
 mod shared_debugger;
 mod turns;
@@ -176,7 +177,7 @@ impl ExtensionSide {
             }
             Kind::Request => {
                 context.counters.ignored += 1;
-                let refused = RelayFault::ReservedMethod("a request of an extension".to_owned());
+                let refused = RelayFault::ExtensionRequest;
                 known.send(refused.answer(message.id().as_ref()), context);
             }
             Kind::Notification => known.notification(&message, context),

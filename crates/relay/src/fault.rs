@@ -112,6 +112,9 @@ pub enum RelayFault {
     /// A name that is the relay's own.
     #[error("Method not found: {0} is never forwarded")]
     ReservedMethod(String),
+    /// Extensions answer requests and send notifications.
+    #[error("Method not found: extensions cannot send requests to the relay")]
+    ExtensionRequest,
     /// A parameter is missing or has the wrong type.
     #[error("Invalid params: {0}")]
     InvalidParams(&'static str),
@@ -160,7 +163,7 @@ impl RelayFault {
             RelayFault::Denied { .. } => -32008,
             RelayFault::NotJson => -32700,
             RelayFault::InvalidRequest(_) => -32600,
-            RelayFault::ReservedMethod(_) => -32601,
+            RelayFault::ReservedMethod(_) | RelayFault::ExtensionRequest => -32601,
             RelayFault::InvalidParams(_) => -32602,
             RelayFault::EmptyAnswer => -32603,
         }
@@ -196,6 +199,7 @@ impl RelayFault {
             RelayFault::NotJson => "parse_error",
             RelayFault::InvalidRequest(_) => "invalid_request",
             RelayFault::ReservedMethod(_) => "reserved_method",
+            RelayFault::ExtensionRequest => "extension_request",
             RelayFault::InvalidParams(_) => "invalid_params",
             RelayFault::EmptyAnswer => "empty_answer",
         }

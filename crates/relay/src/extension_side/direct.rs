@@ -1,52 +1,6 @@
-//! Direct mode, as an extension sees it: ids without a colon, which it can also ask for, and no name that it keeps.
+//! Direct mode, as an extension sees it: the name of its browser is its id.
 
-use mcp_proxy_wire::Id;
-
-use super::attached::UsedIds;
 use super::{ExtensionSide, NewExtension};
-use crate::command::{id_text, is_preservable};
-use crate::ids::RelayConnectionId;
-
-/// The ids of the one connection that an extension may take for a client of its own.
-///
-/// An extension tells its clients apart by what stands before the colon of an id, and all ids without one are one client
-/// to it. So the first connection has ids without a prefix until it is over. Others that come meanwhile are mapped.
-#[derive(Debug, Default)]
-pub(super) struct PlainIds {
-    owner: Option<RelayConnectionId>,
-    /// Of all owners: a late answer to an older one must not fit.
-    used: UsedIds,
-}
-
-impl PlainIds {
-    pub(super) fn claim(&mut self, connection: &RelayConnectionId) {
-        self.owner.get_or_insert_with(|| connection.clone());
-    }
-
-    pub(super) fn release(&mut self, connection: &RelayConnectionId) {
-        if self.owner.as_ref() == Some(connection) {
-            self.owner = None;
-        }
-    }
-
-    /// The id under which the extension gets a command, if this connection's ids have no prefix: the client's own, or a
-    /// number if that was used before or would not come back as it is.
-    pub(super) fn id(&mut self, connection: &RelayConnectionId, id: &Id) -> Option<Id> {
-        if self.owner.as_ref() != Some(connection) {
-            return None;
-        }
-        if is_preservable(id) && self.used.is_new(&id_text(id)) {
-            return Some(id.clone());
-        }
-        loop {
-            self.used.repeated += 1;
-            let number = Id::number(self.used.repeated);
-            if self.used.is_new(&number.to_string()) {
-                return Some(number);
-            }
-        }
-    }
-}
 
 impl ExtensionSide {
     /// An extension that keeps no `client_id` gets the name of its browser for one, so that it has the same after a

@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 
 use super::abandoned::AbandonedCommand;
 use super::attached::AttachedConnection;
-use super::direct::PlainIds;
 use super::long_messages::LongMessage;
+use super::plain_ids::PlainIds;
 use super::shared_debugger::{SharedDebugger, TabSwitch};
 use super::turns::Turns;
 use super::{NewExtension, answer};

@@ -40,7 +40,7 @@ fn rule_07_an_extension_is_passive_but_for_one_notification() {
     conversation.continue_with(
         r#"
         E> {"id":"ext:1","method":"anything"}
-        E< {"id":"ext:1","error":{"code":-32601}}
+        E< {"id":"ext:1","error":{"code":-32601,"data":{"reason":"extension_request"}}}
         E> {"method":"build_info","params":{"buildTimestamp":1}}
         E> {"type":"handshake","browser":"chrome"}
         E> {"id":null,"error":{"code":-32700}}
