@@ -208,6 +208,13 @@ impl ExtensionSide {
         known.is_none_or(|known| known.has_room())
     }
 
+    /// Nothing more is written to a socket, of which so many messages were begun.
+    pub(crate) fn messages_begun(&mut self, socket: SocketId, begun: u64) {
+        if let Some((_, known)) = self.at(socket) {
+            known.begun = Some(begun);
+        }
+    }
+
     /// An extension's socket does not take what is written to it.
     pub(crate) fn stalled(&mut self, socket: SocketId, context: &mut RelayContext<'_>) {
         if let Some((_, known)) = self.at(socket)

@@ -16,7 +16,7 @@ pub enum Delivered {
     Yes,
     /// Not one byte of it was written.
     No,
-    /// It was written. Whether it arrived is not known.
+    /// It was written, or is with the socket's writer. Whether it arrived is not known.
     Unknown,
 }
 

@@ -183,6 +183,12 @@ impl UserRelay {
         std::mem::take(&mut self.shared.resumed)
     }
 
+    /// Nothing more is written to an extension's socket. Of what was taken for it, so many messages were begun; of the others not
+    /// one byte was written, nor will be.
+    pub fn messages_begun(&mut self, socket: SocketId, begun: u64) {
+        self.extensions.messages_begun(socket, begun);
+    }
+
     /// A socket does not take what is written to it, and is closed for that.
     pub fn stalled(&mut self, socket: SocketId, now: RelayTime) {
         self.run(now, |clients, extensions, context| {

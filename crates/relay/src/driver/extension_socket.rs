@@ -28,6 +28,7 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
     // Nobody asks for them again, and a socket may be open for days.
     drop((caller, name, token));
     let (mut reader, mut writer) = (link.reader, link.writer);
+    let begun_before = handle.messages_begun();
     let (end, is_closed_here) = {
         let reading = read(driver, &user, id, &mut *reader, &*handle, early);
         let writing = write(driver, &user, id, &mut *writer, &*handle, &woken);
@@ -36,6 +37,8 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
             end = writing => (end, true),
         }
     };
+    let begun = handle.messages_begun() - begun_before;
+    user.change(driver.now(), |relay, _| relay.messages_begun(id, begun));
     opening_socket::note_stall(driver, &user, id, &end);
     writer.close().await;
     if is_closed_here {

@@ -42,6 +42,9 @@ pub(super) struct Extension {
     /// The connection whose ids have no prefix.
     plain_ids: PlainIds,
     pub(super) turns: Turns,
+    /// How many messages the socket's writer has taken, and how many of these were begun, once nothing more is written.
+    pub(super) taken: u64,
+    pub(super) begun: Option<u64>,
     pub(super) tabs: TabOwners,
     /// Set for an extension that attaches to one tab for all clients.
     pub(super) debugger: Option<SharedDebugger>,
@@ -71,6 +74,8 @@ pub(super) struct SentCommand {
     pub(super) is_by_index: bool,
     /// Its place among all that were sent.
     pub(super) place: u64,
+    /// Its place among all messages that the socket's writer has taken.
+    pub(super) message: u64,
     pub(super) deadline: Duration,
 }
 
@@ -101,6 +106,8 @@ impl Extension {
         self.expires_at = new.expires_at;
         self.status_due = context.now.elapsed + context.settings.status_interval;
         self.questions.clear();
+        self.taken = 0;
+        self.begun = None;
         let is_shared = context.settings.shared_debugger || self.debugger.is_some();
         self.debugger = is_shared.then(SharedDebugger::default);
         // `proxy:1` was the question that it has answered. Numbers of an older socket are not used again: it may still answer them.
@@ -219,9 +226,10 @@ impl Extension {
         sent.sort_by_key(|command| command.place);
         for command in sent {
             context.counters.lost += 1;
-            let delivered = match command.place <= self.proven {
-                true => Delivered::Yes,
-                false => Delivered::Unknown,
+            let delivered = match command.place {
+                place if place <= self.proven => Delivered::Yes,
+                _ if self.begun.is_some_and(|begun| command.message > begun) => Delivered::No,
+                _ => Delivered::Unknown,
             };
             answer(
                 command.connection,

@@ -64,10 +64,14 @@ impl Extension {
     pub(super) fn take(&mut self, budget: usize, context: &mut RelayContext<'_>) -> SocketOutput {
         let mut output = SocketOutput::default();
         self.outbox.take(budget, &mut output);
-        if self.outbox.is_closing() {
+        let is_closing = self.outbox.is_closing();
+        if !is_closing {
+            output.messages.extend(self.connection_status.take());
+        }
+        self.taken += output.messages.len() as u64;
+        if is_closing {
             return output;
         }
-        output.messages.extend(self.connection_status.take());
         let mut bytes: usize = output.messages.iter().map(Bytes::len).sum();
         let mut waiting = 0;
         while bytes < budget && waiting < self.turns.0.len() {
@@ -83,6 +87,7 @@ impl Extension {
                 Turn::Empty => continue,
                 Turn::Message(message) => {
                     bytes += message.len();
+                    self.taken += 1;
                     output.messages.push(message);
                 }
                 Turn::Waiting | Turn::Refused => {}
@@ -228,6 +233,7 @@ impl Extension {
                 tab: tab.named,
                 is_by_index: tab.by_index.is_some(),
                 place: self.last_sent,
+                message: self.taken + 1,
                 deadline,
             },
         );

@@ -1,6 +1,6 @@
 //! A WebSocket as a link: each message is a frame, or several if it is long and may come in pieces.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
@@ -31,6 +31,7 @@ pub struct WebSocketHandle {
     max_message: AtomicUsize,
     passes_pieces: AtomicBool,
     announced: AtomicUsize,
+    messages_begun: Arc<AtomicU64>,
     close: Mutex<(u16, String)>,
 }
 
@@ -39,13 +40,14 @@ pub fn websocket_link<S>(socket: WebSocket<S>) -> (Link, Arc<WebSocketHandle>)
 where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
+    let (reader, writer) = socket.split();
     let handle = Arc::new(WebSocketHandle {
         max_message: AtomicUsize::new(0),
         passes_pieces: AtomicBool::new(false),
         announced: AtomicUsize::new(0),
+        messages_begun: writer.messages_begun(),
         close: Mutex::new((NORMAL, String::new())),
     });
-    let (reader, writer) = socket.split();
     let reader = MessageReader {
         reader,
         handle: Arc::clone(&handle),
@@ -81,6 +83,11 @@ impl WebSocketHandle {
     /// How long the message is whose first piece was read last, as far as its frames had announced it then.
     pub fn announced_length(&self) -> usize {
         self.announced.load(Ordering::Relaxed)
+    }
+
+    /// Of how many messages at least one byte was written, so far. It is exact also when writing has failed or was given up.
+    pub fn messages_begun(&self) -> u64 {
+        self.messages_begun.load(Ordering::Relaxed)
     }
 }
 
