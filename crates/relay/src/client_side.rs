@@ -264,7 +264,7 @@ impl ClientSide {
             && !known.outbox.is_empty()
         {
             context.counters.slow_readers += 1;
-            let close = RelayClose::TryLater("the client does not read");
+            let close = RelayClose::NotRead("the client does not read");
             known.outbox.cut(close);
         } else {
             known.outbox.push(message);

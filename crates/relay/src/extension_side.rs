@@ -220,7 +220,7 @@ impl ExtensionSide {
         if let Some((_, known)) = self.at(socket)
             && !known.outbox.is_closing()
         {
-            let close = RelayClose::TryLater("the extension does not read");
+            let close = RelayClose::NotRead("the extension does not read");
             known.outbox.cut(close);
             context.counters.slow_readers += 1;
         }

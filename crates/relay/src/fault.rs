@@ -68,6 +68,9 @@ pub enum RelayFault {
     /// The client sent `disconnect` while the command was open.
     #[error("The client disconnected before the extension answered")]
     Disconnected(Delivered),
+    /// The relay closes the client's socket, for this reason.
+    #[error("The relay closed the socket: {0}")]
+    Closed(&'static str, Delivered),
     /// The extension did not answer in time.
     #[error("The extension did not answer in time")]
     Timeout(Delivered),
@@ -138,7 +141,8 @@ impl RelayFault {
             | RelayFault::TabUnavailable(_) => -32003,
             RelayFault::ExtensionGone(_)
             | RelayFault::Superseded(..)
-            | RelayFault::Disconnected(_) => -32004,
+            | RelayFault::Disconnected(_)
+            | RelayFault::Closed(..) => -32004,
             RelayFault::Timeout(_) => -32005,
             RelayFault::RateLimited { .. }
             | RelayFault::QueueFull
@@ -170,7 +174,7 @@ impl RelayFault {
             RelayFault::TabUnavailable(_) => "tab_unavailable",
             RelayFault::ExtensionGone(_) => "extension_gone",
             RelayFault::Superseded(..) => "superseded",
-            RelayFault::Disconnected(_) => "disconnected",
+            RelayFault::Disconnected(_) | RelayFault::Closed(..) => "disconnected",
             RelayFault::Timeout(_) => "timeout",
             RelayFault::RateLimited { .. } => "rate_limited",
             RelayFault::QueueFull => "queue_full",
@@ -187,11 +191,18 @@ impl RelayFault {
 
     /// The answer to the request with this id.
     pub fn answer(&self, id: Option<&Id>) -> Bytes {
+        let code = ErrorCode(self.code());
+        error_response(id, code, &self.to_string(), Some(&self.data())).into_raw()
+    }
+
+    /// `error.data`, as JSON.
+    pub(crate) fn data(&self) -> String {
         let mut data = Map::new();
         data.insert("reason".to_owned(), Value::from(self.reason()));
         match self {
             RelayFault::ExtensionGone(delivered)
             | RelayFault::Superseded(_, delivered)
+            | RelayFault::Closed(_, delivered)
             | RelayFault::Disconnected(delivered)
             | RelayFault::TabMoved(delivered)
             | RelayFault::TabUnavailable(delivered)
@@ -208,9 +219,7 @@ impl RelayFault {
             }
             _ => {}
         }
-        let data = Value::Object(data).to_string();
-        let code = ErrorCode(self.code());
-        error_response(id, code, &self.to_string(), Some(&data)).into_raw()
+        Value::Object(data).to_string()
     }
 }
 

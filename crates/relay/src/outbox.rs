@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
+use crate::fault::{Delivered, RelayFault};
+
 /// Roughly how much of a long message is taken at once. Its source learns soon that more is wanted.
 const PIECES_BUDGET: usize = 64 * 1024;
 
@@ -16,8 +18,10 @@ pub enum RelayClose {
     Superseded,
     /// The relay stops and will be back.
     Restart,
-    /// It does not read what is sent to it, or too many connect at once.
+    /// Too many connect at once, or the user has too many sockets.
     TryLater(&'static str),
+    /// It does not read what is sent to it.
+    NotRead(&'static str),
     /// An answer that the peer has the beginning of will never be complete.
     CutAnswer,
 }
@@ -29,7 +33,7 @@ impl RelayClose {
             RelayClose::Unauthorized(_) => 4401,
             RelayClose::Superseded => 4409,
             RelayClose::Restart => 1012,
-            RelayClose::TryLater(_) => 1013,
+            RelayClose::TryLater(_) | RelayClose::NotRead(_) => 1013,
             RelayClose::CutAnswer => 1011,
         }
     }
@@ -37,10 +41,25 @@ impl RelayClose {
     /// The text next to the code.
     pub fn reason(self) -> &'static str {
         match self {
-            RelayClose::Unauthorized(why) | RelayClose::TryLater(why) => why,
+            RelayClose::Unauthorized(why)
+            | RelayClose::TryLater(why)
+            | RelayClose::NotRead(why) => why,
             RelayClose::Superseded => "a newer connection took over",
             RelayClose::Restart => "the relay restarts",
             RelayClose::CutAnswer => "the rest of an answer is lost",
+        }
+    }
+
+    /// What a client is told about requests that have no answer when its socket is closed for this.
+    pub(crate) fn fault_of_unanswered(self) -> RelayFault {
+        // Where the rest is written before the close, all that the relay had taken is answered: it has not taken these.
+        let delivered = match self {
+            RelayClose::NotRead(_) | RelayClose::CutAnswer => Delivered::Unknown,
+            _ => Delivered::No,
+        };
+        match self {
+            RelayClose::Superseded => RelayFault::Superseded("client", delivered),
+            _ => RelayFault::Closed(self.reason(), delivered),
         }
     }
 }

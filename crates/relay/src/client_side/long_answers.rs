@@ -111,7 +111,7 @@ impl ClientSide {
         };
         match cause {
             AnswerCutCause::NotRead => {
-                outbox.cut(RelayClose::TryLater("the client does not read"));
+                outbox.cut(RelayClose::NotRead("the client does not read"));
                 context.counters.slow_readers += 1;
             }
             AnswerCutCause::Failed(fault) => {
@@ -176,7 +176,7 @@ impl ClientSide {
         if self.is_open(socket)
             && let Some(outbox) = self.outbox(socket)
         {
-            outbox.cut(RelayClose::TryLater("the client does not read"));
+            outbox.cut(RelayClose::NotRead("the client does not read"));
             context.counters.slow_readers += 1;
         }
     }

@@ -122,7 +122,7 @@ impl Extension {
         context.sockets_with_output.push(socket);
         if self.outbox.bytes() + message.len() > context.settings.max_outbox {
             context.counters.slow_readers += 1;
-            let close = RelayClose::TryLater("the extension does not read");
+            let close = RelayClose::NotRead("the extension does not read");
             return self.outbox.cut(close);
         }
         self.outbox.push(message);

@@ -5,6 +5,7 @@
 mod audit;
 mod delivery;
 mod direct;
+mod driver;
 mod limits;
 mod long_answers;
 mod openings;
