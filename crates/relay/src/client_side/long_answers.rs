@@ -181,6 +181,12 @@ impl ClientSide {
         }
     }
 
+    /// Whether the long answer to a request with this id is not written to its end.
+    pub(super) fn is_answering(&self, socket: SocketId, id: &Id) -> bool {
+        let is_its = |answer: &LongAnswer| answer.socket == socket && answer.id.key() == id.key();
+        self.long_answers.iter().any(is_its)
+    }
+
     fn is_open(&mut self, socket: SocketId) -> bool {
         let outbox = self.outbox(socket);
         outbox.is_some_and(|outbox| !outbox.is_closing())

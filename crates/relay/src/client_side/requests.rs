@@ -145,7 +145,7 @@ impl ClientSide {
     ) -> Result<(), RelayFault> {
         self.connect_directly(socket, context)?;
         let settings = context.settings;
-        if self.connections.has_open(socket, &id) {
+        if self.connections.has_open(socket, &id) || self.is_answering(socket, &id) {
             return Err(RelayFault::InvalidRequest("a request with this id is open"));
         }
         let (own, connection) = self.connections.choose(socket, named)?;

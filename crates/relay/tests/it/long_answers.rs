@@ -125,6 +125,60 @@ fn other_messages_of_the_client_wait_for_the_end_of_the_answer() {
 }
 
 #[test]
+fn an_id_is_in_use_until_its_long_answer_has_ended() {
+    let mut conversation = two_clients(RelaySettings::default());
+    conversation.continue_with(SCREENSHOT);
+    let client = conversation.socket("A");
+    conversation.continue_with(
+        r#"
+        E>[ {"id":"conn-1:3","result":{"data":"x
+        A> {"id":3,"method":"getTabs"}
+        "#,
+    );
+    // All of the answer has come, and its client has not read the end.
+    conversation.deaf.push(client);
+    conversation.continue_with(
+        r#"
+        E>] "}}
+        A> {"id":3,"method":"getTabs"}
+        "#,
+    );
+    conversation.deaf.clear();
+    conversation.continue_with(
+        r#"
+        A< {"id":3,"result":{"data":"x"}}
+        A< {"id":3,"error":{"code":-32600}}
+        A< {"id":3,"error":{"code":-32600}}
+        A> {"id":3,"method":"getTabs"}
+        E< {"id":"conn-1:3#1","method":"getTabs"}
+        "#,
+    );
+}
+
+#[test]
+fn an_id_is_free_again_when_its_long_answer_was_cut() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(SCREENSHOT);
+    let client = conversation.socket("A");
+    conversation.deaf.push(client);
+    conversation.continue_with(
+        r#"
+        E>[ {"id":"conn-1:3","result":{"data":"x
+        E>] 
+        "#,
+    );
+    conversation.deaf.clear();
+    conversation.continue_with(
+        r#"
+        A< {"id":3,"error":{"code":-32603}}
+        A> {"id":3,"method":"getTabs"}
+        E< {"id":"conn-1:3#1","method":"getTabs"}
+        "#,
+    );
+}
+
+#[test]
 fn what_the_relay_has_to_read_is_collected() {
     let mut conversation = two_clients(RelaySettings::default());
     conversation.continue_with(
