@@ -27,7 +27,6 @@ use crate::opening::Credentials;
 use crate::outbox::{Outbox, RelayClose};
 use crate::rates::{CommandRate, ToldClock};
 use crate::settings::RelaySettings;
-use crate::time::RelayTime;
 
 /// Extensions that are remembered after they have left, so that a client can be told about them.
 const MAX_REMEMBERED: usize = 64;
@@ -218,7 +217,7 @@ impl ClientSide {
             .values()
             .filter(|known| known.is_online)
             .count();
-        let status = status(peers, now);
+        let status = messages::status(peers, now);
         let mut expired = Vec::new();
         for (socket, known) in &mut self.sockets {
             if known.expires_at <= now.wall_seconds() && !known.is_closing() {
@@ -231,7 +230,7 @@ impl ClientSide {
                 context.sockets_with_output.push(*socket);
             }
             next = next.min(known.status_due);
-            next = next.min(until_wall(now, known.expires_at));
+            next = next.min(now.until_wall(known.expires_at));
         }
         for socket in expired {
             self.close(socket, RelayClose::Unauthorized("Token expired"), context);
@@ -271,17 +270,4 @@ impl ClientSide {
         }
         context.sockets_with_output.push(socket);
     }
-}
-
-/// The `status` notification.
-pub(crate) fn status(peers: usize, now: RelayTime) -> Bytes {
-    let params = json!({"connected": true, "peer_count": peers, "timestamp": now.timestamp()});
-    messages::notification(messages::STATUS, &params)
-}
-
-/// When the clock on the wall shows these seconds.
-pub(crate) fn until_wall(now: RelayTime, seconds: i64) -> Duration {
-    let milliseconds = seconds.saturating_mul(1000).saturating_sub(now.wall_ms);
-    let wait = Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0));
-    now.elapsed.saturating_add(wait)
 }

@@ -21,7 +21,6 @@ use serde_json::json;
 
 use self::extension::Extension;
 pub use self::long_messages::{MessagePiece, PiecePlace};
-use crate::client_side::{status, until_wall};
 use crate::context::RelayContext;
 use crate::exchange::{ToClients, ToExtension};
 use crate::fault::{Delivered, RelayFault};
@@ -96,10 +95,8 @@ impl ExtensionSide {
         socket: SocketId,
         user: &str,
         new: &NewExtension,
-        clients: usize,
         context: &mut RelayContext<'_>,
     ) -> Option<(SocketId, Outbox)> {
-        self.client_count = clients;
         let id = context.ids.extension(new.client_id.as_deref());
         let name = new.name.clone().unwrap_or_else(|| "Browser".to_owned());
         let known = self.extensions.entry(id.clone()).or_default();
@@ -287,10 +284,10 @@ impl ExtensionSide {
                     .to_clients(ToClients::Superseded { connection });
             }
             ToExtension::Command(command) => known.enqueue(*command, context),
-            ToExtension::AnswerCredit { number, bytes } => {
-                known.add_credit(number, bytes, context);
+            ToExtension::AnswerCredit { command, bytes } => {
+                known.add_credit(&command, bytes, context);
             }
-            ToExtension::SkipAnswer { number } => known.skip_answer(number, context),
+            ToExtension::SkipAnswer { command } => known.skip_answer(&command, context),
             ToExtension::ClientCount(count) => {
                 if self.client_count != count {
                     self.client_count = count;
@@ -339,17 +336,19 @@ impl ExtensionSide {
                 known.close(RelayClose::Unauthorized("Token expired"), context);
                 continue;
             }
-            let renewal = until_wall(now, known.expires_at).saturating_sub(settings.renew_before);
+            let renewal = now
+                .until_wall(known.expires_at)
+                .saturating_sub(settings.renew_before);
             if renewal <= now.elapsed && known.asked_at_expiry != Some(known.expires_at) {
                 known.ask_for_token(context);
             }
             if known.status_due <= now.elapsed {
                 known.status_due = now.elapsed + settings.status_interval;
-                known.send(status(known.connection_count(), now), context);
+                known.send(messages::status(known.connection_count(), now), context);
             }
             next = next
                 .min(known.status_due)
-                .min(until_wall(now, known.expires_at));
+                .min(now.until_wall(known.expires_at));
             if renewal > now.elapsed {
                 next = next.min(renewal);
             }

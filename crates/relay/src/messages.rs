@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use mcp_proxy_wire::{Id, IdKey, Message, Span, json_string};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::fault::RelayFault;
+use crate::time::RelayTime;
 
 /// What the relay asks an extension: who it is.
 pub(crate) const AUTHENTICATE: &str = "authenticate";
@@ -181,6 +182,12 @@ pub(crate) fn request(id: &Id, method: &str, params: Option<&[u8]>) -> Bytes {
 pub(crate) fn notification(method: &str, params: &Value) -> Bytes {
     let method = json_string(method);
     format!(r#"{{"jsonrpc":"2.0","method":{method},"params":{params}}}"#).into()
+}
+
+/// The `status` notification: how many peers the receiver has.
+pub(crate) fn status(peers: usize, now: RelayTime) -> Bytes {
+    let params = json!({"connected": true, "peer_count": peers, "timestamp": now.timestamp()});
+    notification(STATUS, &params)
 }
 
 #[cfg(test)]

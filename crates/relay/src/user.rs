@@ -75,8 +75,8 @@ impl UserRelay {
             RelayAccess::Direct => &self.extensions.named(new),
             RelayAccess::Tokens => new,
         };
-        let older = self.run(now, |clients, extensions, context| {
-            extensions.join(socket, &name, named, clients.count(), context)
+        let older = self.run(now, |_, extensions, context| {
+            extensions.join(socket, &name, named, context)
         });
         self.replaced.extend(older);
         self.next_tick = now.elapsed;

@@ -176,7 +176,6 @@ impl ClientSide {
             id,
             method,
             message,
-            deadline: context.now.elapsed + settings.command_timeout,
         };
         let extension = connection.extension.clone();
         context.audit.begin(&command, &extension, context.now);

@@ -7,7 +7,7 @@ use mcp_proxy_wire::{Id, IdKey};
 use rustc_hash::FxHashMap;
 
 use super::abandoned::AbandonedCommand;
-use super::attached::AttachedConnection;
+use super::attached::{AttachedConnection, QueuedCommand};
 use super::direct::PlainIds;
 use super::long_messages::LongMessage;
 use super::shared_debugger::{SharedDebugger, TabSwitch};
@@ -189,7 +189,8 @@ impl Extension {
                 if known.queue.is_empty() || bytes <= context.settings.max_queued_bytes {
                     known.queued_bytes = bytes;
                     self.turns.add(&command.connection);
-                    known.queue.push_back(command);
+                    let deadline = context.now.elapsed + context.settings.command_timeout;
+                    known.queue.push_back(QueuedCommand { command, deadline });
                     context.sockets_with_output.extend(self.socket);
                     return;
                 }
@@ -262,7 +263,7 @@ impl Extension {
             return;
         };
         known.queued_bytes = 0;
-        for command in std::mem::take(&mut known.queue) {
+        for QueuedCommand { command, .. } in std::mem::take(&mut known.queue) {
             context.counters.lost += 1;
             answer(command.connection, command.number, Err(fault()), context);
         }
@@ -335,7 +336,7 @@ impl Extension {
             let expired = known
                 .queue
                 .iter()
-                .take_while(|command| command.deadline <= now);
+                .take_while(|queued| queued.deadline <= now);
             late.extend(expired.map(|_| connection.clone()));
         }
         for connection in late {
@@ -377,7 +378,7 @@ impl Extension {
         let Some(known) = self.connections.get_mut(connection) else {
             return;
         };
-        if let Some(command) = known.queue.pop_front() {
+        if let Some(QueuedCommand { command, .. }) = known.queue.pop_front() {
             known.queued_bytes = known.queued_bytes.saturating_sub(command.message.len());
             answer(command.connection, command.number, Err(fault), context);
         }

@@ -124,7 +124,7 @@ impl Extension {
         let next = known.and_then(|known| known.queue.front());
         let switch = TabSwitch {
             connection: connection.clone(),
-            number: next.map_or(0, |command| command.number),
+            number: next.map_or(0, |next| next.command.number),
             tab,
         };
         let number = self.ask(RelayQuestion::Place(switch), context);
@@ -175,7 +175,7 @@ impl Extension {
     ) {
         let known = self.connections.get(&switch.connection);
         let next = known.and_then(|known| known.queue.front());
-        if next.is_some_and(|command| command.number == switch.number) {
+        if next.is_some_and(|next| next.command.number == switch.number) {
             self.fail_next(&switch.connection, fault(Delivered::No), context);
         }
     }

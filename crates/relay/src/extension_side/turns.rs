@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
+use super::attached::QueuedCommand;
 use super::extension::{Extension, SentCommand};
 use super::shared_debugger::DebuggerTurn;
 use crate::command::Command;
@@ -102,7 +103,7 @@ impl Extension {
         let Some(known) = self.connections.get_mut(connection) else {
             return Turn::Empty;
         };
-        let Some(next) = known.queue.front() else {
+        let Some(QueuedCommand { command: next, .. }) = known.queue.front() else {
             return Turn::Empty;
         };
         let tab_use = TabUse::of_command(&next.method, &next.message);
@@ -139,7 +140,7 @@ impl Extension {
             }
         }
         match self.pop(connection) {
-            Some(command) => Turn::Message(self.sent(command, tab_use, tab)),
+            Some(next) => Turn::Message(self.sent(next, tab_use, tab)),
             None => Turn::Empty,
         }
     }
@@ -153,11 +154,12 @@ impl Extension {
         }
     }
 
-    fn pop(&mut self, connection: &RelayConnectionId) -> Option<Command> {
+    fn pop(&mut self, connection: &RelayConnectionId) -> Option<QueuedCommand> {
         let known = self.connections.get_mut(connection)?;
-        let command = known.queue.pop_front()?;
-        known.queued_bytes = known.queued_bytes.saturating_sub(command.message.len());
-        Some(command)
+        let next = known.queue.pop_front()?;
+        let bytes = next.command.message.len();
+        known.queued_bytes = known.queued_bytes.saturating_sub(bytes);
+        Some(next)
     }
 
     /// The tab that a command is about, if it may be about it.
@@ -201,14 +203,14 @@ impl Extension {
     }
 
     /// Notes a command as sent. Its message is what the extension gets.
-    fn sent(&mut self, command: Command, tab_use: TabUse, tab: ResolvedTab) -> Bytes {
+    fn sent(&mut self, next: QueuedCommand, tab_use: TabUse, tab: ResolvedTab) -> Bytes {
+        let QueuedCommand { command, deadline } = next;
         let Command {
             connection,
             number,
             id,
             method,
             message,
-            deadline,
         } = command;
         let Some(known) = self.connections.get_mut(&connection) else {
             return Bytes::new();

@@ -165,7 +165,7 @@ fn an_id_is_free_again_when_its_long_answer_was_cut() {
     conversation.continue_with(
         r#"
         E>[ {"id":"conn-1:3","result":{"data":"x
-        E>] 
+        E>]
         "#,
     );
     conversation.deaf.clear();
