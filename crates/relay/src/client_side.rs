@@ -139,13 +139,7 @@ impl ClientSide {
         context: &mut RelayContext<'_>,
     ) {
         let client = context.ids.client(new.client_id.as_deref());
-        let older = self
-            .sockets
-            .iter()
-            .find(|(_, known)| known.client == client);
-        if let Some((older, _)) = older {
-            self.supersede(*older, context);
-        }
+        self.supersede_older(&client, context);
         let interval = context.settings.status_interval;
         self.sockets.insert(
             socket,
@@ -168,13 +162,47 @@ impl ClientSide {
     pub(crate) fn renew(
         &mut self,
         socket: SocketId,
+        credentials: &Credentials,
         expires_at: i64,
-        request: Option<&Id>,
         context: &mut RelayContext<'_>,
     ) {
         if let Some(known) = self.sockets.get_mut(&socket) {
             known.expires_at = expires_at;
-            self.welcome(socket, request, context);
+            self.take_late_name(socket, credentials, context);
+            self.welcome(socket, credentials.request.as_ref(), context);
+        }
+    }
+
+    /// A client that gave no `client_id` can still give one until it connects: in direct mode it is taken in before it has said
+    /// anything.
+    fn take_late_name(
+        &mut self,
+        socket: SocketId,
+        credentials: &Credentials,
+        context: &mut RelayContext<'_>,
+    ) {
+        let is_unnamed = |known: &&mut ClientSocket| !known.can_resume && !known.is_closing();
+        let Some(known) = self.sockets.get_mut(&socket).filter(is_unnamed) else {
+            return;
+        };
+        known.has_unusable_client_id = credentials.has_unusable_client_id;
+        if credentials.client_id.is_none() || !self.connections.of_socket(socket).is_empty() {
+            return;
+        }
+        let client = context.ids.client(credentials.client_id.as_deref());
+        self.supersede_older(&client, context);
+        if let Some(known) = self.sockets.get_mut(&socket) {
+            known.client = client;
+            known.can_resume = true;
+        }
+    }
+
+    /// A socket takes this name: an older one that has it is closed.
+    fn supersede_older(&mut self, client: &McpClientId, context: &mut RelayContext<'_>) {
+        let mut all = self.sockets.iter();
+        let older = all.find(|(_, known)| known.client == *client);
+        if let Some((older, _)) = older {
+            self.supersede(*older, context);
         }
     }
 

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use mcp_proxy_wire::{Field, Id, Kind, Message};
 
+pub(crate) use self::direct::late_introduction;
 use crate::fault::RelayFault;
 use crate::ids::is_usable_client_id;
 use crate::messages;

@@ -106,9 +106,8 @@ impl UserRelay {
         expires_at: i64,
         now: RelayTime,
     ) {
-        let request = credentials.request.as_ref();
         self.run(now, |clients, extensions, context| {
-            clients.renew(socket, expires_at, request, context);
+            clients.renew(socket, credentials, expires_at, context);
             extensions.renew(socket, expires_at);
         });
         self.next_tick = now.elapsed;
@@ -149,6 +148,12 @@ impl UserRelay {
 
     /// A message of a socket that has joined.
     pub fn message(&mut self, socket: SocketId, message: Message, now: RelayTime) {
+        if let Some(new) = self.extensions.late_introduction(socket, &message) {
+            self.run(now, |_, extensions, context| {
+                extensions.leave(socket, "Extension has another name", context);
+            });
+            return self.extension_joined(socket, &new, now);
+        }
         self.run(now, |clients, extensions, context| {
             match clients.has(socket) {
                 true => clients.message(socket, message, context),

@@ -1,11 +1,12 @@
 //! Direct mode, as an extension sees it: ids without a colon, which it can also ask for, and no name that it keeps.
 
-use mcp_proxy_wire::Id;
+use mcp_proxy_wire::{Id, Message};
 
 use super::attached::UsedIds;
 use super::{ExtensionSide, NewExtension};
 use crate::command::{id_text, is_preservable};
-use crate::ids::RelayConnectionId;
+use crate::ids::{RelayConnectionId, SocketId};
+use crate::opening;
 
 /// The ids of the one connection that an extension may take for a client of its own.
 ///
@@ -67,6 +68,21 @@ impl ExtensionSide {
                 .unwrap_or(base)
         });
         named
+    }
+
+    /// What an extension says about itself after it was taken in without a word. It can do so as long as nobody uses it.
+    pub(crate) fn late_introduction(
+        &self,
+        socket: SocketId,
+        message: &Message,
+    ) -> Option<NewExtension> {
+        let mut silent = self.extensions.values().filter(|known| known.is_silent);
+        let known = silent.find(|known| known.socket == Some(socket))?;
+        if known.connection_count() > 0 || known.outbox.is_closing() {
+            return None;
+        }
+        let credentials = opening::late_introduction(message)?;
+        Some(NewExtension::new(&credentials, known.expires_at))
     }
 
     fn is_online(&self, id: &str) -> bool {

@@ -28,6 +28,8 @@ use crate::tabs::{TabId, TabOwners, TabUse};
 pub(super) struct Extension {
     /// None while it is away.
     pub(super) socket: Option<SocketId>,
+    /// It was taken in without a word about itself, as direct mode allows.
+    pub(super) is_silent: bool,
     pub(super) offline_since: Option<Duration>,
     pub(super) expires_at: i64,
     pub(super) status_due: Duration,
@@ -103,6 +105,8 @@ impl Extension {
         self.preserves_ids = context.settings.id_mode.preserves(new.id_mode);
         self.socket = Some(socket);
         self.offline_since = None;
+        let is_direct = context.settings.access == RelayAccess::Direct;
+        self.is_silent = is_direct && new.name.is_none();
         self.expires_at = new.expires_at;
         self.status_due = context.now.elapsed + context.settings.status_interval;
         self.questions.clear();

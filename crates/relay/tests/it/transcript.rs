@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `A+ client alice` | a client whose `client_id` is alice joins as socket A; without a name it gave none |
 //! | `E+ extension chrome` | an extension joins as socket E; with `chrome preserve` it asks for the ids of clients |
+//! | `E+ silent` | an extension that has said nothing about itself joins, as in direct mode |
 //! | `A+ /mcp` | socket A opens at this path, and has to show the token `token-ada` |
 //! | `A> {…}` | A says this |
 //! | `E>[ …`, `E>| …`, `E>] …` | E says the first, a further, the last piece of a long message |
@@ -216,7 +217,7 @@ impl Conversation {
             }
             _ => {
                 let new = NewExtension {
-                    name: Some("Chrome 141".to_owned()),
+                    name: (kind != "silent").then(|| "Chrome 141".to_owned()),
                     client_id,
                     id_mode,
                     expires_at: LATE,
