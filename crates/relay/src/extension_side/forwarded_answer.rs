@@ -228,7 +228,7 @@ impl Extension {
                 Some(answer.next_deadline(settings, others_wait))
             }
             LongMessage::Collected(collected) => Some(collected.deadline),
-            LongMessage::Nothing | LongMessage::Skipped => None,
+            LongMessage::Nothing | LongMessage::Oversize(_) | LongMessage::Skipped => None,
         }
     }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod audit;
+mod collected_answers;
 mod delivery;
 mod direct;
 mod driver;
