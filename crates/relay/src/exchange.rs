@@ -39,7 +39,7 @@ pub(crate) enum ToExtension {
     Supersede { connection: RelayConnectionId },
     /// To be carried out.
     Command(Box<Command>),
-    /// How many clients of the user there are.
+    /// How many clients of the user the sender has.
     ClientCount(usize),
     /// So many more bytes of a long answer can be taken.
     AnswerCredit { command: CommandKey, bytes: usize },
