@@ -207,6 +207,31 @@ fn a_restart_is_announced_and_everybody_is_closed() {
 }
 
 #[test]
+fn answers_of_peers_that_were_not_asked_have_no_effect() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(
+        r#"
+        F+ extension firefox
+        F< {"method":"authenticated"}
+        A> {"id":3,"method":"getTabs"}
+        E< {"id":"conn-1:3"}
+        F> {"id":"conn-1:3","result":{"forged":true}}
+        F> {"id":"conn-1:3","error":{"message":"forged"}}
+        F>[ {"id":"conn-1:3","result":{"forged":"
+        F>] at length"}}
+        A> {"id":"conn-1:3","result":{"forged":true}}
+        B+ client bob
+        B< {"id":0}
+        B> {"id":"conn-1:3","result":{"forged":true}}
+        E> {"id":"conn-1:3","result":{"forged":false}}
+        A< {"id":3,"result":{"forged":false}}
+        "#,
+    );
+    let counters = conversation.relay.counters();
+    assert_eq!((counters.late_answers, counters.ignored), (3, 2));
+}
+
+#[test]
 fn sockets_that_never_joined_are_not_known() {
     let mut conversation = play(CONNECTED);
     let now = conversation.now();

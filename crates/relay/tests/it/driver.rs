@@ -154,10 +154,10 @@ impl TestPeer {
         peer
     }
 
-    async fn extension(driver: &Arc<RelayDriver>) -> TestPeer {
+    async fn extension(driver: &Arc<RelayDriver>, user: &str) -> TestPeer {
         let mut peer = TestPeer::open(driver, SocketPath::Extension);
         assert_eq!(peer.hear().await["method"], "authenticate");
-        let shown = json!({"access_token": "ada", "client_id": "chrome"});
+        let shown = json!({"access_token": user, "client_id": "chrome"});
         peer.say(&json!({"id": "proxy:1", "result": shown}));
         assert_eq!(peer.hear().await["method"], "authenticated");
         peer
@@ -167,6 +167,17 @@ impl TestPeer {
 /// Waits until nobody has anything to do: only then does paused time pass.
 async fn until_idle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+/// A client, and an extension that was sent its command 3, under this id, and has not answered.
+async fn asking_client(driver: &Arc<RelayDriver>) -> (TestPeer, TestPeer, Value) {
+    let mut extension = TestPeer::extension(driver, "ada").await;
+    let mut client = TestPeer::client(driver, "alice").await;
+    client.say(&json!({"id": 2, "method": "connect", "params": {"extension_id": "ext-chrome"}}));
+    assert_eq!(client.hear().await["id"], 2);
+    client.say(&json!({"id": 3, "method": "getTabs"}));
+    let id = extension.hear().await["id"].clone();
+    (client, extension, id)
 }
 
 /// A relay in which a token is the name of its user, and "bad" is not one.
@@ -253,12 +264,7 @@ async fn sockets_that_come_too_many_at_once_wait_or_are_told_to_come_later() {
 #[tokio::test(start_paused = true)]
 async fn commands_behind_a_handshake_that_is_refused_were_not_delivered() {
     let driver = relay(1_000);
-    let mut extension = TestPeer::extension(&driver).await;
-    let mut client = TestPeer::client(&driver, "alice").await;
-    client.say(&json!({"id": 2, "method": "connect", "params": {"extension_id": "ext-chrome"}}));
-    assert_eq!(client.hear().await["id"], 2);
-    client.say(&json!({"id": 3, "method": "getTabs"}));
-    assert_eq!(extension.hear().await["method"], "getTabs");
+    let (mut client, _extension, _) = asking_client(&driver).await;
     let params = json!({"access_token": "bad"});
     client.say(&json!({"id": 4, "method": "mcp_handshake", "params": params}));
     client.say(&json!({"id": 5, "method": "getTabs"}));
@@ -280,12 +286,7 @@ async fn commands_behind_a_handshake_that_is_refused_were_not_delivered() {
 #[tokio::test(start_paused = true)]
 async fn commands_that_come_after_a_takeover_were_not_delivered() {
     let driver = relay(1_000);
-    let mut extension = TestPeer::extension(&driver).await;
-    let mut client = TestPeer::client(&driver, "alice").await;
-    client.say(&json!({"id": 2, "method": "connect", "params": {"extension_id": "ext-chrome"}}));
-    assert_eq!(client.hear().await["id"], 2);
-    client.say(&json!({"id": 3, "method": "getTabs"}));
-    assert_eq!(extension.hear().await["method"], "getTabs");
+    let (mut client, _extension, _) = asking_client(&driver).await;
     // Nothing reaches the older socket until its next command is on its way.
     let handle = Arc::clone(&client.handle);
     let unread = handle.is_read.lock().await;
@@ -306,12 +307,7 @@ async fn commands_that_come_after_a_takeover_were_not_delivered() {
 #[tokio::test(start_paused = true)]
 async fn a_command_of_which_nothing_was_written_was_not_delivered() {
     let driver = relay(1_000);
-    let mut extension = TestPeer::extension(&driver).await;
-    let mut client = TestPeer::client(&driver, "alice").await;
-    client.say(&json!({"id": 2, "method": "connect", "params": {"extension_id": "ext-chrome"}}));
-    assert_eq!(client.hear().await["id"], 2);
-    client.say(&json!({"id": 3, "method": "getTabs"}));
-    assert_eq!(extension.hear().await["method"], "getTabs");
+    let (mut client, mut extension, _) = asking_client(&driver).await;
     let handle = Arc::clone(&extension.handle);
     let _unread = handle.is_read.lock().await;
     client.say(&json!({"id": 4, "method": "getTabs"}));
@@ -324,4 +320,16 @@ async fn a_command_of_which_nothing_was_written_was_not_delivered() {
         let data = json!({"reason": "extension_gone", "delivered": delivered});
         assert_eq!(lost["error"]["data"], data);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_users_extension_cannot_answer_a_command() {
+    let driver = relay(1_000);
+    let (mut client, extension, id) = asking_client(&driver).await;
+    let mallory = TestPeer::extension(&driver, "mallory").await;
+    mallory.say(&json!({"id": id, "result": {"forged": true}}));
+    until_idle().await;
+    extension.say(&json!({"id": id, "result": {"forged": false}}));
+    assert_eq!(client.hear().await["result"], json!({"forged": false}));
+    assert_eq!(driver.counters().late_answers, 1);
 }
