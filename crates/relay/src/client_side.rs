@@ -10,8 +10,7 @@ mod requests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bytes::Bytes;
-use mcp_proxy_wire::Id;
+use mcp_proxy_wire::{Id, Message};
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
@@ -256,7 +255,7 @@ impl ClientSide {
         self.sockets.len()
     }
 
-    fn send(&mut self, socket: SocketId, message: Bytes, context: &mut RelayContext<'_>) {
+    fn send(&mut self, socket: SocketId, message: Message, context: &mut RelayContext<'_>) {
         let Some(known) = self.sockets.get_mut(&socket) else {
             return;
         };
@@ -274,7 +273,7 @@ impl ClientSide {
 }
 
 /// The `status` notification.
-pub(crate) fn status(peers: usize, now: RelayTime) -> Bytes {
+pub(crate) fn status(peers: usize, now: RelayTime) -> Message {
     let params = json!({"connected": true, "peer_count": peers, "timestamp": now.timestamp()});
     messages::notification(messages::STATUS, &params)
 }

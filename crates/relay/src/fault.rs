@@ -3,8 +3,7 @@
 //! The specification fixes -32000 and -32001 and gives -32000…-32099 to this protocol, which is not MCP. `error.data.reason`
 //! tells apart what shares a code.
 
-use bytes::Bytes;
-use mcp_proxy_wire::{ErrorCode, Id, error_response};
+use mcp_proxy_wire::{ErrorCode, Id, Message, error_response};
 use serde_json::{Map, Value, json};
 
 use crate::policy::PolicyList;
@@ -186,7 +185,7 @@ impl RelayFault {
     }
 
     /// The answer to the request with this id.
-    pub fn answer(&self, id: Option<&Id>) -> Bytes {
+    pub fn answer(&self, id: Option<&Id>) -> Message {
         let mut data = Map::new();
         data.insert("reason".to_owned(), Value::from(self.reason()));
         match self {
@@ -210,7 +209,7 @@ impl RelayFault {
         }
         let data = Value::Object(data).to_string();
         let code = ErrorCode(self.code());
-        error_response(id, code, &self.to_string(), Some(&data)).into_raw()
+        error_response(id, code, &self.to_string(), Some(&data))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_proxy_wire::{Id, IdKey};
+use mcp_proxy_wire::{Id, IdKey, Message};
 use rustc_hash::FxHashMap;
 
 use super::abandoned::AbandonedCommand;
@@ -108,7 +108,7 @@ impl Extension {
         self.asked_at_expiry = None;
     }
 
-    pub(super) fn send(&mut self, message: Bytes, context: &mut RelayContext<'_>) {
+    pub(super) fn send(&mut self, message: Message, context: &mut RelayContext<'_>) {
         let Some(socket) = self.socket else {
             return;
         };
@@ -409,7 +409,7 @@ impl Extension {
         &mut self,
         connection: &RelayConnectionId,
         context: &mut RelayContext<'_>,
-    ) -> Bytes {
+    ) -> Message {
         let number = self.ask(RelayQuestion::Tabs(connection.clone()), context);
         messages::request(&messages::relay_id(number), messages::GET_TABS, Some(b"{}"))
     }

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
+use mcp_proxy_wire::{Message, Span};
 
 use super::extension::{Extension, SentCommand};
 use super::shared_debugger::DebuggerTurn;
@@ -14,7 +14,6 @@ use crate::command::Command;
 use crate::context::RelayContext;
 use crate::fault::RelayFault;
 use crate::ids::RelayConnectionId;
-use crate::messages;
 use crate::outbox::SocketOutput;
 use crate::tabs::{self, ListedTab, TabId, TabReference, TabUse};
 
@@ -29,7 +28,7 @@ enum Turn {
     /// A command that has to wait.
     Waiting,
     /// A message to write.
-    Message(Bytes),
+    Message(Message),
     /// A command that was refused.
     Refused,
 }
@@ -67,8 +66,9 @@ impl Extension {
         if self.outbox.is_closing() {
             return output;
         }
-        output.messages.extend(self.connection_status.take());
-        let mut bytes: usize = output.messages.iter().map(Bytes::len).sum();
+        let status = self.connection_status.take();
+        output.messages.extend(status.map(Message::parse));
+        let mut bytes: usize = output.messages.iter().map(Message::len).sum();
         let mut waiting = 0;
         while bytes < budget && waiting < self.turns.0.len() {
             let Some(connection) = self.turns.0.pop_front() else {
@@ -133,8 +133,9 @@ impl Extension {
                 return Turn::Waiting;
             }
         }
-        match self.pop(connection) {
-            Some(command) => Turn::Message(self.sent(command, tab_use, tab)),
+        let command = self.pop(connection);
+        match command.and_then(|command| self.sent(command, tab_use, tab)) {
+            Some(message) => Turn::Message(message),
             None => Turn::Empty,
         }
     }
@@ -196,29 +197,24 @@ impl Extension {
     }
 
     /// Notes a command as sent. Its message is what the extension gets.
-    fn sent(&mut self, command: Command, tab_use: TabUse, tab: ResolvedTab) -> Bytes {
+    fn sent(&mut self, command: Command, tab_use: TabUse, tab: ResolvedTab) -> Option<Message> {
         let Command {
             connection,
             number,
             id,
-            method,
             message,
             deadline,
+            ..
         } = command;
-        let Some(known) = self.connections.get_mut(&connection) else {
-            return Bytes::new();
-        };
+        let known = self.connections.get_mut(&connection)?;
         known.acquiring += usize::from(tab_use.acquires());
-        let Some(outgoing) = self.outgoing_id(&connection, &id) else {
-            return Bytes::new();
-        };
+        let outgoing = self.outgoing_id(&connection, &id)?;
         self.last_sent += 1;
-        let params = match (message.params(), &tab.by_index) {
-            (Some(params), Some(listed)) => Some(tabs::params_with_id(&message, params, listed)),
-            (Some(params), None) => Some(message.raw().slice(params.range())),
-            (None, _) => None,
-        };
-        let bytes = messages::request(&outgoing, &method, params.as_deref());
+        let edit = message.params().zip(tab.by_index.as_ref());
+        let edit =
+            edit.map(|(params, listed)| (params, tabs::params_with_id(&message, params, listed)));
+        let edits: Vec<(Span, &[u8])> = edit.iter().map(|(span, new)| (*span, &**new)).collect();
+        let message = message.restated(&outgoing, &edits)?;
         self.sent.insert(
             outgoing.key(),
             SentCommand {
@@ -231,6 +227,6 @@ impl Extension {
                 deadline,
             },
         );
-        bytes
+        Some(message)
     }
 }
