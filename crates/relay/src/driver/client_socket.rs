@@ -54,7 +54,7 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
             user: Arc::clone(&user),
             id,
             early,
-            tokens: KnownTokens::new(token),
+            tokens: KnownTokens::new(&token),
         }),
         writer: Box::new(ToClient {
             inner: link.writer,
