@@ -60,7 +60,8 @@ impl NewClient {
 #[derive(Debug)]
 pub(crate) struct ClientSide {
     user: String,
-    sockets: FxHashMap<SocketId, ClientSocket>,
+    /// Boxed, as in other maps of a user: most have one entry, and a map makes room for four.
+    sockets: FxHashMap<SocketId, Box<ClientSocket>>,
     connections: ClientConnections,
     /// In the order in which they began.
     long_answers: Vec<LongAnswer>,
@@ -149,7 +150,7 @@ impl ClientSide {
         let interval = context.settings.status_interval;
         self.sockets.insert(
             socket,
-            ClientSocket {
+            Box::new(ClientSocket {
                 can_resume: new.client_id.is_some(),
                 has_unusable_client_id: new.has_unusable_client_id,
                 client,
@@ -158,7 +159,7 @@ impl ClientSide {
                 outbox: Outbox::default(),
                 ending: 0,
                 when_ended: Vec::new(),
-            },
+            }),
         );
         self.welcome(socket, new.request.as_ref(), context);
         self.tell_count(context);
