@@ -10,8 +10,7 @@ mod requests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bytes::Bytes;
-use mcp_proxy_wire::Id;
+use mcp_proxy_wire::{Id, Message};
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
@@ -60,7 +59,8 @@ impl NewClient {
 #[derive(Debug)]
 pub(crate) struct ClientSide {
     user: String,
-    sockets: FxHashMap<SocketId, ClientSocket>,
+    /// Boxed, as in other maps of a user: most have one entry, and a map makes room for four.
+    sockets: FxHashMap<SocketId, Box<ClientSocket>>,
     connections: ClientConnections,
     /// In the order in which they began.
     long_answers: Vec<LongAnswer>,
@@ -143,7 +143,7 @@ impl ClientSide {
         let interval = context.settings.status_interval;
         self.sockets.insert(
             socket,
-            ClientSocket {
+            Box::new(ClientSocket {
                 can_resume: new.client_id.is_some(),
                 has_unusable_client_id: new.has_unusable_client_id,
                 client,
@@ -152,7 +152,7 @@ impl ClientSide {
                 outbox: Outbox::default(),
                 ending: 0,
                 when_ended: Vec::new(),
-            },
+            }),
         );
         self.welcome(socket, new.request.as_ref(), context);
         self.tell_count(context);
@@ -181,10 +181,12 @@ impl ClientSide {
         credentials: &Credentials,
         context: &mut RelayContext<'_>,
     ) {
-        let is_unnamed = |known: &&mut ClientSocket| !known.can_resume && !known.is_closing();
-        let Some(known) = self.sockets.get_mut(&socket).filter(is_unnamed) else {
+        let Some(known) = self.sockets.get_mut(&socket) else {
             return;
         };
+        if known.can_resume || known.is_closing() {
+            return;
+        }
         known.has_unusable_client_id = credentials.has_unusable_client_id;
         if credentials.client_id.is_none() || !self.connections.of_socket(socket).is_empty() {
             return;
@@ -283,7 +285,7 @@ impl ClientSide {
         self.sockets.len()
     }
 
-    fn send(&mut self, socket: SocketId, message: Bytes, context: &mut RelayContext<'_>) {
+    fn send(&mut self, socket: SocketId, message: Message, context: &mut RelayContext<'_>) {
         let Some(known) = self.sockets.get_mut(&socket) else {
             return;
         };

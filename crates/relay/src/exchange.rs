@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use mcp_proxy_wire::{Id, Message, Span};
 
 use crate::command::Command;
 use crate::fault::RelayFault;
@@ -87,7 +88,7 @@ pub(crate) enum ToClients {
     /// A notification of the extension.
     Notification {
         connection: RelayConnectionId,
-        message: Bytes,
+        message: Message,
     },
 }
 
@@ -98,12 +99,25 @@ pub(crate) struct CommandKey {
     pub(crate) number: u64,
 }
 
-/// The answer of an extension, without its id.
+/// The answer of an extension, under the id that the extension knows.
 #[derive(Debug)]
 pub(crate) struct AnswerBody {
-    /// `result` or `error`.
-    pub(crate) member: &'static str,
-    pub(crate) value: Bytes,
+    pub(crate) message: Message,
+    /// What the client gets instead of one of its values.
+    pub(crate) edit: Option<(Span, Bytes)>,
+}
+
+impl AnswerBody {
+    /// The answer for the client that gave its command this id.
+    pub(crate) fn under(&self, id: &Id) -> Message {
+        let edit = self.edit.as_ref();
+        let edits: Vec<(Span, &[u8])> = edit
+            .map(|(span, new)| (*span, &**new))
+            .into_iter()
+            .collect();
+        let restated = self.message.restated(id, &edits);
+        restated.unwrap_or_else(|| RelayFault::EmptyAnswer.answer(Some(id)))
+    }
 }
 
 /// Why a long answer ends too early.

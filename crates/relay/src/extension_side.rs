@@ -15,7 +15,6 @@ mod turns;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bytes::Bytes;
 use mcp_proxy_wire::{Kind, Message};
 use serde_json::json;
 
@@ -410,7 +409,7 @@ impl ExtensionSide {
                 "active_connections": active,
             });
             known.connection_status =
-                Some(messages::notification(messages::CONNECTION_STATUS, &params));
+                Some(messages::notification(messages::CONNECTION_STATUS, &params).into_raw());
             context.sockets_with_output.extend(known.socket);
         }
     }
@@ -431,7 +430,7 @@ fn answer(
 }
 
 /// A notification that reaches the client of one connection.
-fn notify(connection: &RelayConnectionId, message: &Bytes, context: &mut RelayContext<'_>) {
+fn notify(connection: &RelayConnectionId, message: &Message, context: &mut RelayContext<'_>) {
     context.exchange.to_clients(ToClients::Notification {
         connection: connection.clone(),
         message: message.clone(),

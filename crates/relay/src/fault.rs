@@ -3,8 +3,7 @@
 //! The specification fixes -32000 and -32001 and gives -32000…-32099 to this protocol, which is not MCP. `error.data.reason`
 //! tells apart what shares a code.
 
-use bytes::Bytes;
-use mcp_proxy_wire::{ErrorCode, Id, error_response};
+use mcp_proxy_wire::{ErrorCode, Id, Message, error_response};
 use serde_json::{Map, Value, json};
 
 use crate::policy::PolicyList;
@@ -190,9 +189,9 @@ impl RelayFault {
     }
 
     /// The answer to the request with this id.
-    pub fn answer(&self, id: Option<&Id>) -> Bytes {
+    pub fn answer(&self, id: Option<&Id>) -> Message {
         let code = ErrorCode(self.code());
-        error_response(id, code, &self.to_string(), Some(&self.data())).into_raw()
+        error_response(id, code, &self.to_string(), Some(&self.data()))
     }
 
     /// `error.data`, as JSON.

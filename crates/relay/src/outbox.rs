@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use mcp_proxy_wire::Message;
 
 use crate::fault::{Delivered, RelayFault};
 
@@ -65,10 +66,10 @@ impl RelayClose {
 }
 
 /// What to write to a socket next.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct SocketOutput {
     /// Messages, in order.
-    pub messages: Vec<Bytes>,
+    pub messages: Vec<Message>,
     /// Then pieces of one message. Nothing else may be written before its last piece.
     pub pieces: Vec<AnswerPiece>,
     /// Then the socket is closed.
@@ -105,11 +106,11 @@ pub enum AnswerPart {
 /// The messages for one socket.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    messages: VecDeque<Bytes>,
+    messages: VecDeque<Message>,
     /// A message in pieces, which follows `messages`.
     long: LongOutput,
     /// What follows that.
-    later: VecDeque<Bytes>,
+    later: VecDeque<Message>,
     bytes: usize,
     close: Option<RelayClose>,
 }
@@ -126,7 +127,7 @@ struct LongOutput {
 
 impl Outbox {
     /// Adds a message. One for a socket that is being closed is dropped.
-    pub(crate) fn push(&mut self, message: Bytes) {
+    pub(crate) fn push(&mut self, message: Message) {
         if self.close.is_none() {
             self.bytes += message.len();
             match self.long.is_open {
@@ -192,6 +193,10 @@ impl Outbox {
     /// Moves messages and pieces of at most `budget` bytes, but at least one, to `output`; with the last one the close.
     pub(crate) fn take(&mut self, budget: usize, output: &mut SocketOutput) {
         let mut taken = 0;
+        if output.messages.is_empty() && self.bytes <= budget && !self.long.is_open {
+            taken = std::mem::take(&mut self.bytes);
+            output.messages = std::mem::take(&mut self.messages).into();
+        }
         while let Some(next) = self.messages.front() {
             if taken > 0 && taken + next.len() > budget {
                 return;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use mcp_proxy_wire::{Id, Message};
 use rustc_hash::FxHashMap;
 
@@ -124,7 +123,7 @@ impl UserRelay {
     }
 
     /// Sends a client a message that the driver made.
-    pub fn send_to_client(&mut self, socket: SocketId, message: Bytes, now: RelayTime) {
+    pub fn send_to_client(&mut self, socket: SocketId, message: Message, now: RelayTime) {
         self.run(now, |clients, _, context| {
             if let Some(outbox) = clients.outbox(socket) {
                 outbox.push(message);

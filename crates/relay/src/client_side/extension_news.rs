@@ -73,7 +73,7 @@ impl ClientSide {
         };
         context.counters.answers += answered;
         let answer = match outcome {
-            Ok(body) => messages::raw_answer(&id, body.member, &body.value),
+            Ok(body) => body.under(&id),
             Err(fault) => fault.answer(Some(&id)),
         };
         self.send(socket, answer, context);

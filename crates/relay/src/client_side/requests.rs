@@ -3,9 +3,9 @@
 use mcp_proxy_wire::{Id, Message};
 use serde_json::json;
 
+use super::ClientSide;
 use super::connections::ClientConnection;
 use super::departures::detach;
-use super::{ClientSide, ClientSocket};
 use crate::command::{self, ClientRequest, Command, NotRequest};
 use crate::context::RelayContext;
 use crate::exchange::ToExtension;
@@ -24,7 +24,7 @@ impl ClientSide {
         if self
             .sockets
             .get(&socket)
-            .is_none_or(ClientSocket::is_closing)
+            .is_none_or(|known| known.is_closing())
         {
             return;
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_proxy_wire::{Id, IdKey};
+use mcp_proxy_wire::{Id, IdKey, Message};
 use rustc_hash::FxHashMap;
 
 use super::abandoned::AbandonedCommand;
@@ -40,7 +40,7 @@ pub(super) struct Extension {
     pub(super) asked_at_expiry: Option<i64>,
     /// One connection at a time has ids without a prefix, as in direct mode.
     preserves_ids: bool,
-    pub(super) connections: FxHashMap<RelayConnectionId, AttachedConnection>,
+    pub(super) connections: FxHashMap<RelayConnectionId, Box<AttachedConnection>>,
     /// The connection whose ids have no prefix.
     plain_ids: PlainIds,
     pub(super) turns: Turns,
@@ -119,7 +119,7 @@ impl Extension {
         self.asked_at_expiry = None;
     }
 
-    pub(super) fn send(&mut self, message: Bytes, context: &mut RelayContext<'_>) {
+    pub(super) fn send(&mut self, message: Message, context: &mut RelayContext<'_>) {
         let Some(socket) = self.socket else {
             return;
         };
@@ -161,7 +161,7 @@ impl Extension {
         if is_new && (is_direct || self.preserves_ids) {
             self.plain_ids.claim(&connection);
         }
-        let new = || AttachedConnection::new(client);
+        let new = || Box::new(AttachedConnection::new(client));
         self.connections.entry(connection).or_insert_with(new);
     }
 
@@ -402,8 +402,8 @@ impl Extension {
     pub(super) fn next_deadline(&self, now: Duration) -> Option<Duration> {
         let sent = self.sent.values().map(|sent| sent.deadline);
         let questions = self.questions.values().map(|(_, deadline)| *deadline);
-        let first = |known: &AttachedConnection| Some(known.queue.front()?.deadline);
-        let queued = self.connections.values().filter_map(first);
+        let connections = self.connections.values();
+        let queued = connections.filter_map(|known| Some(known.queue.front()?.deadline));
         let abandoned = self.next_abandoned(now);
         sent.chain(questions).chain(queued).chain(abandoned).min()
     }
@@ -422,7 +422,7 @@ impl Extension {
         &mut self,
         connection: &RelayConnectionId,
         context: &mut RelayContext<'_>,
-    ) -> Bytes {
+    ) -> Message {
         let number = self.ask(RelayQuestion::Tabs(connection.clone()), context);
         messages::request(&messages::relay_id(number), messages::GET_TABS, Some(b"{}"))
     }

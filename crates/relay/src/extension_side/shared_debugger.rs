@@ -4,7 +4,6 @@
 //! sees to it that the attached tab is the caller's: it selects that tab itself before it sends the command, and sends nothing
 //! that depends on the attached tab until that is done. Commands in one tab still run side by side.
 
-use bytes::Bytes;
 use mcp_proxy_wire::Message;
 use serde_json::json;
 
@@ -37,7 +36,7 @@ pub(super) enum DebuggerTurn {
     Ready,
     Waiting,
     /// The relay asks for the place of the tab, in order to select it.
-    Switch(Bytes),
+    Switch(Message),
 }
 
 impl Extension {
@@ -119,7 +118,7 @@ impl Extension {
         connection: &RelayConnectionId,
         tab: TabId,
         context: &RelayContext<'_>,
-    ) -> Bytes {
+    ) -> Message {
         let known = self.connections.get(connection);
         let next = known.and_then(|known| known.queue.front());
         let switch = TabSwitch {

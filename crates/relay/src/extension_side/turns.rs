@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
+use mcp_proxy_wire::{Message, Span};
 
 use super::attached::QueuedCommand;
 use super::extension::{Extension, SentCommand};
@@ -15,7 +15,6 @@ use crate::command::Command;
 use crate::context::RelayContext;
 use crate::fault::RelayFault;
 use crate::ids::RelayConnectionId;
-use crate::messages;
 use crate::outbox::SocketOutput;
 use crate::tabs::{self, ListedTab, TabId, TabReference, TabUse};
 
@@ -30,7 +29,7 @@ enum Turn {
     /// A command that has to wait.
     Waiting,
     /// A message to write.
-    Message(Bytes),
+    Message(Message),
     /// A command that was refused.
     Refused,
 }
@@ -67,13 +66,14 @@ impl Extension {
         self.outbox.take(budget, &mut output);
         let is_closing = self.outbox.is_closing();
         if !is_closing {
-            output.messages.extend(self.connection_status.take());
+            let status = self.connection_status.take();
+            output.messages.extend(status.map(Message::parse));
         }
         self.taken += output.messages.len() as u64;
         if is_closing {
             return output;
         }
-        let mut bytes: usize = output.messages.iter().map(Bytes::len).sum();
+        let mut bytes: usize = output.messages.iter().map(Message::len).sum();
         let mut waiting = 0;
         while bytes < budget && waiting < self.turns.0.len() {
             let Some(connection) = self.turns.0.pop_front() else {
@@ -139,8 +139,9 @@ impl Extension {
                 return Turn::Waiting;
             }
         }
-        match self.pop(connection) {
-            Some(next) => Turn::Message(self.sent(next, tab_use, tab)),
+        let next = self.pop(connection);
+        match next.and_then(|next| self.sent(next, tab_use, tab)) {
+            Some(message) => Turn::Message(message),
             None => Turn::Empty,
         }
     }
@@ -203,29 +204,24 @@ impl Extension {
     }
 
     /// Notes a command as sent. Its message is what the extension gets.
-    fn sent(&mut self, next: QueuedCommand, tab_use: TabUse, tab: ResolvedTab) -> Bytes {
+    fn sent(&mut self, next: QueuedCommand, tab_use: TabUse, tab: ResolvedTab) -> Option<Message> {
         let QueuedCommand { command, deadline } = next;
         let Command {
             connection,
             number,
             id,
-            method,
             message,
+            ..
         } = command;
-        let Some(known) = self.connections.get_mut(&connection) else {
-            return Bytes::new();
-        };
+        let known = self.connections.get_mut(&connection)?;
         known.acquiring += usize::from(tab_use.acquires());
-        let Some(outgoing) = self.outgoing_id(&connection, &id) else {
-            return Bytes::new();
-        };
+        let outgoing = self.outgoing_id(&connection, &id)?;
         self.last_sent += 1;
-        let params = match (message.params(), &tab.by_index) {
-            (Some(params), Some(listed)) => Some(tabs::params_with_id(&message, params, listed)),
-            (Some(params), None) => Some(message.raw().slice(params.range())),
-            (None, _) => None,
-        };
-        let bytes = messages::request(&outgoing, &method, params.as_deref());
+        let edit = message.params().zip(tab.by_index.as_ref());
+        let edit =
+            edit.map(|(params, listed)| (params, tabs::params_with_id(&message, params, listed)));
+        let edits: Vec<(Span, &[u8])> = edit.iter().map(|(span, new)| (*span, &**new)).collect();
+        let message = message.restated(&outgoing, &edits)?;
         self.sent.insert(
             outgoing.key(),
             SentCommand {
@@ -239,6 +235,6 @@ impl Extension {
                 deadline,
             },
         );
-        bytes
+        Some(message)
     }
 }

@@ -320,7 +320,7 @@ impl Conversation {
         for message in output.messages {
             let is_alone = !self.begun.contains_key(&socket);
             assert!(is_alone, "a message inside of another");
-            let value = serde_json::from_slice(&message).expect("the relay writes JSON");
+            let value = serde_json::from_slice(message.raw()).expect("the relay writes JSON");
             heard.push_back(Heard::Message(value));
         }
         for piece in output.pieces {

@@ -335,7 +335,7 @@ impl World {
                 let mut extensions = self.extensions.iter_mut();
                 if let Some((index, end)) = extensions.find(|(_, end)| end.socket == socket) {
                     for message in &output.messages {
-                        let asked: Value = serde_json::from_slice(message).unwrap();
+                        let asked: Value = serde_json::from_slice(message.raw()).unwrap();
                         if asked.get("id").is_some() && asked["method"].is_string() {
                             let marker = asked["params"]["marker"].as_str();
                             let sender = marker.and_then(|marker| self.senders.get(marker));
@@ -407,7 +407,7 @@ impl ClientEnd {
     fn hear_all(&mut self, output: &SocketOutput) {
         for message in &output.messages {
             assert_eq!(self.begun, None, "a message inside of another");
-            self.hear(&serde_json::from_slice(message).unwrap());
+            self.hear(&serde_json::from_slice(message.raw()).unwrap());
         }
         for piece in &output.pieces {
             if piece.part == AnswerPart::First {
