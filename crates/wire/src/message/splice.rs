@@ -117,8 +117,10 @@ impl Message {
         let added: usize = edits.iter().map(|(_, new)| new.len()).sum();
         let mut raw = Vec::with_capacity(RESTATED_MORE + id.token().len() + self.len() + added);
         raw.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-        let mut members = HeadMembers::default();
-        members.id = Some(push_value(&mut raw, id.token(), 0, &[]));
+        let mut members = HeadMembers {
+            id: Some(push_value(&mut raw, id.token(), 0, &[])),
+            ..HeadMembers::default()
+        };
         for (name, span) in kept {
             let Some(span) = span else { continue };
             for part in [",\"", name, "\":"] {
