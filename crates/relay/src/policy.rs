@@ -10,7 +10,7 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use mcp_proxy_wire::{Message, Span};
 use serde_json::value::RawValue;
 
-use self::names::{DENIED_CDP, DENIED_METHODS, READ_ONLY_CDP, READ_ONLY_METHODS, WRAPPERS};
+use self::names::{CHECKED_MEMBERS, DENIED_CDP, DENIED_METHODS, READ_ONLY_CDP, READ_ONLY_METHODS};
 use self::url::UrlRules;
 use crate::fault::RelayFault;
 
@@ -140,10 +140,10 @@ impl RelayPolicy {
         object: Span,
         wrappers: usize,
     ) -> Result<(), RelayFault> {
-        if let [Some(url)] = message.members(object, ["url"]) {
+        let [url, wrapped @ ..] = message.members(object, CHECKED_MEMBERS);
+        if let Some(url) = url {
             self.check_url(message, url)?;
         }
-        let wrapped = message.members(object, WRAPPERS);
         wrapped
             .into_iter()
             .flatten()

@@ -34,9 +34,10 @@ pub(super) const DENIED_CDP: [&str; 25] = [
     "Target.setAutoAttach",
 ];
 
-/// Members in which commands carry a CDP method, its parameters, or other commands. The later ones are what Chrome calls the
-/// arguments of `debugger.sendCommand`, `tabs.create`, `tabs.update` and `windows.create`.
-pub(super) const WRAPPERS: [&str; 12] = [
+/// The URL of a command, and the members in which commands carry a CDP method, its parameters, or other commands. The last ones
+/// are what Chrome calls the arguments of `debugger.sendCommand`, `tabs.create`, `tabs.update` and `windows.create`.
+pub(super) const CHECKED_MEMBERS: [&str; 13] = [
+    "url",
     "method",
     "command",
     "cdpMethod",
