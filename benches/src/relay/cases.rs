@@ -167,12 +167,15 @@ async fn measure_crowd(
         socket_kib: Some(grown * 1e6 / 1024.0 / plan.crowd as f64),
         ..CrowdResults::default()
     };
-    if case != goals::IDLE {
-        return Ok(results);
+    match case {
+        goals::PAIRS => return Ok(results),
+        goals::IDLE => {
+            tokio::time::sleep(plan.idle).await;
+            let idle = usage::of_process(process).cpu_seconds - full.cpu_seconds;
+            results.idle_percent = Some(idle * 100.0 / plan.idle.as_secs_f64());
+        }
+        _ => {}
     }
-    tokio::time::sleep(plan.idle).await;
-    let idle = usage::of_process(process).cpu_seconds - full.cpu_seconds;
-    results.idle_percent = Some(idle * 100.0 / plan.idle.as_secs_f64());
     let port = running.target.address.port();
     // While this thread waits, the crowd could not take its leave.
     spawn_blocking(move || drop(running)).await?;

@@ -173,6 +173,8 @@ pub fn of_crowd(case: &str, results: &CrowdResults) -> Vec<GoalRow> {
             results.idle_percent,
             IDLE_PERCENT,
         ));
+    }
+    if case != PAIRS {
         rows.push(row(
             "all back after a restart",
             "s",

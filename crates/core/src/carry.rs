@@ -259,6 +259,7 @@ fn failure_of(end: LinkEnd) -> LinkFailure {
             code: ErrorCode::SERVER_EXITED,
             text: "the server closed the connection".to_owned(),
             orderly: true,
+            data: None,
         },
     }
 }

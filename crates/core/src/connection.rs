@@ -10,13 +10,12 @@ use mcp_proxy_session::{
     AnsweredRequest, CallerInfo, NewBatchPart, NewBody, NewVerdict, PeerInfo, RecordEvent,
 };
 use mcp_proxy_wire::{
-    Body, Direction, ErrorCode, ExchangeId, Frame, Id, Message, Origin, StreamId, Transport,
-    error_response,
+    Body, Direction, ExchangeId, Frame, Id, Message, Origin, StreamId, Transport, error_response,
 };
 
 use crate::connections::name_of;
 use crate::correlator::{Correlation, Correlator, TrackedRequest};
-use crate::link::OutgoingFrame;
+use crate::link::{LinkFailure, OutgoingFrame};
 use crate::message_pipeline::MessagePipeline;
 use crate::multiplexer::{Recipient, RequestMultiplexer};
 use crate::peer::Peer;
@@ -343,11 +342,14 @@ impl Connection {
 
     /// Error answers for every request of the client that is still open. If the record cannot be written, which is what
     /// they may be about, the client gets them all the same.
-    pub fn fail_open(&self, code: ErrorCode, text: &str, now: Duration) -> Vec<OutgoingFrame> {
+    pub(crate) fn fail_open(&self, failure: &LinkFailure, now: Duration) -> Vec<OutgoingFrame> {
         let open = self.open_requests(Direction::ClientToServer);
         open.iter()
             .map(|asked| {
-                let message = error_response(Some(&asked.id), code, text, None);
+                let LinkFailure {
+                    code, text, data, ..
+                } = failure;
+                let message = error_response(Some(&asked.id), *code, text, data.as_deref());
                 let direction = Direction::ServerToClient;
                 let answer = self.author(direction, asked.stream, message.clone(), now);
                 let unrecorded = |_| Frame::message(asked.stream, Origin::Proxy, message);

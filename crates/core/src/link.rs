@@ -182,6 +182,8 @@ pub struct LinkFailure {
     pub text: String,
     /// It shut down cleanly: a process that exits with status 0. After the client's own end that is not a failure.
     pub orderly: bool,
+    /// `error.data` of these answers, as JSON.
+    pub data: Option<String>,
 }
 
 impl LinkEnd {
@@ -192,6 +194,7 @@ impl LinkEnd {
             code,
             text: text.into(),
             orderly: false,
+            data: None,
         })
     }
 }

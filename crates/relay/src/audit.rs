@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_wire::Message;
+use mcp_proxy_wire::{Kind, Message};
 use rustc_hash::FxHashMap;
 
 use crate::command::Command;
@@ -253,7 +253,7 @@ impl RelayAudit {
         now: RelayTime,
     ) {
         let outcome = match outcome {
-            Ok(body) if body.member == "result" => "ok",
+            Ok(body) if body.message.kind() == Kind::Response => "ok",
             Ok(_) => "error",
             Err(fault) => fault.reason(),
         };

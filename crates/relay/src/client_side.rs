@@ -10,8 +10,7 @@ mod requests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bytes::Bytes;
-use mcp_proxy_wire::Id;
+use mcp_proxy_wire::{Id, Message};
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
@@ -27,7 +26,6 @@ use crate::opening::Credentials;
 use crate::outbox::{Outbox, RelayClose};
 use crate::rates::{CommandRate, ToldClock};
 use crate::settings::RelaySettings;
-use crate::time::RelayTime;
 
 /// Extensions that are remembered after they have left, so that a client can be told about them.
 const MAX_REMEMBERED: usize = 64;
@@ -61,7 +59,8 @@ impl NewClient {
 #[derive(Debug)]
 pub(crate) struct ClientSide {
     user: String,
-    sockets: FxHashMap<SocketId, ClientSocket>,
+    /// Boxed, as in other maps of a user: most have one entry, and a map makes room for four.
+    sockets: FxHashMap<SocketId, Box<ClientSocket>>,
     connections: ClientConnections,
     /// In the order in which they began.
     long_answers: Vec<LongAnswer>,
@@ -140,17 +139,11 @@ impl ClientSide {
         context: &mut RelayContext<'_>,
     ) {
         let client = context.ids.client(new.client_id.as_deref());
-        let older = self
-            .sockets
-            .iter()
-            .find(|(_, known)| known.client == client);
-        if let Some((older, _)) = older {
-            self.supersede(*older, context);
-        }
+        self.supersede_older(&client, context);
         let interval = context.settings.status_interval;
         self.sockets.insert(
             socket,
-            ClientSocket {
+            Box::new(ClientSocket {
                 can_resume: new.client_id.is_some(),
                 has_unusable_client_id: new.has_unusable_client_id,
                 client,
@@ -159,7 +152,7 @@ impl ClientSide {
                 outbox: Outbox::default(),
                 ending: 0,
                 when_ended: Vec::new(),
-            },
+            }),
         );
         self.welcome(socket, new.request.as_ref(), context);
         self.tell_count(context);
@@ -169,13 +162,49 @@ impl ClientSide {
     pub(crate) fn renew(
         &mut self,
         socket: SocketId,
+        credentials: &Credentials,
         expires_at: i64,
-        request: Option<&Id>,
         context: &mut RelayContext<'_>,
     ) {
         if let Some(known) = self.sockets.get_mut(&socket) {
             known.expires_at = expires_at;
-            self.welcome(socket, request, context);
+            self.take_late_name(socket, credentials, context);
+            self.welcome(socket, credentials.request.as_ref(), context);
+        }
+    }
+
+    /// A client that gave no `client_id` can still give one until it connects: in direct mode it is taken in before it has said
+    /// anything.
+    fn take_late_name(
+        &mut self,
+        socket: SocketId,
+        credentials: &Credentials,
+        context: &mut RelayContext<'_>,
+    ) {
+        let Some(known) = self.sockets.get_mut(&socket) else {
+            return;
+        };
+        if known.can_resume || known.is_closing() {
+            return;
+        }
+        known.has_unusable_client_id = credentials.has_unusable_client_id;
+        if credentials.client_id.is_none() || !self.connections.of_socket(socket).is_empty() {
+            return;
+        }
+        let client = context.ids.client(credentials.client_id.as_deref());
+        self.supersede_older(&client, context);
+        if let Some(known) = self.sockets.get_mut(&socket) {
+            known.client = client;
+            known.can_resume = true;
+        }
+    }
+
+    /// A socket takes this name: an older one that has it is closed.
+    fn supersede_older(&mut self, client: &McpClientId, context: &mut RelayContext<'_>) {
+        let mut all = self.sockets.iter();
+        let older = all.find(|(_, known)| known.client == *client);
+        if let Some((older, _)) = older {
+            self.supersede(*older, context);
         }
     }
 
@@ -218,7 +247,7 @@ impl ClientSide {
             .values()
             .filter(|known| known.is_online)
             .count();
-        let status = status(peers, now);
+        let status = messages::status(peers, now);
         let mut expired = Vec::new();
         for (socket, known) in &mut self.sockets {
             if known.expires_at <= now.wall_seconds() && !known.is_closing() {
@@ -231,7 +260,7 @@ impl ClientSide {
                 context.sockets_with_output.push(*socket);
             }
             next = next.min(known.status_due);
-            next = next.min(until_wall(now, known.expires_at));
+            next = next.min(now.until_wall(known.expires_at));
         }
         for socket in expired {
             self.close(socket, RelayClose::Unauthorized("Token expired"), context);
@@ -256,7 +285,7 @@ impl ClientSide {
         self.sockets.len()
     }
 
-    fn send(&mut self, socket: SocketId, message: Bytes, context: &mut RelayContext<'_>) {
+    fn send(&mut self, socket: SocketId, message: Message, context: &mut RelayContext<'_>) {
         let Some(known) = self.sockets.get_mut(&socket) else {
             return;
         };
@@ -264,24 +293,11 @@ impl ClientSide {
             && !known.outbox.is_empty()
         {
             context.counters.slow_readers += 1;
-            let close = RelayClose::TryLater("the client does not read");
+            let close = RelayClose::NotRead("the client does not read");
             known.outbox.cut(close);
         } else {
             known.outbox.push(message);
         }
         context.sockets_with_output.push(socket);
     }
-}
-
-/// The `status` notification.
-pub(crate) fn status(peers: usize, now: RelayTime) -> Bytes {
-    let params = json!({"connected": true, "peer_count": peers, "timestamp": now.timestamp()});
-    messages::notification(messages::STATUS, &params)
-}
-
-/// When the clock on the wall shows these seconds.
-pub(crate) fn until_wall(now: RelayTime, seconds: i64) -> Duration {
-    let milliseconds = seconds.saturating_mul(1000).saturating_sub(now.wall_ms);
-    let wait = Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0));
-    now.elapsed.saturating_add(wait)
 }

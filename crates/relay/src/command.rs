@@ -1,7 +1,5 @@
 //! What a client asks for.
 
-use std::time::Duration;
-
 use mcp_proxy_wire::{Field, Id, IdKey, Kind, Message, Span};
 
 use crate::fault::RelayFault;
@@ -35,7 +33,6 @@ pub(crate) struct Command {
     pub(crate) id: Id,
     pub(crate) method: String,
     pub(crate) message: Message,
-    pub(crate) deadline: Duration,
 }
 
 /// What became of a message that is not a request.

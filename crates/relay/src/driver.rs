@@ -53,6 +53,8 @@ pub trait RelaySocketHandle: Send + Sync {
     fn pass_pieces(&self);
     /// How long the message is whose first piece was read last, as far as that was known then.
     fn announced_length(&self) -> usize;
+    /// Of how many messages at least one byte was written, so far, also if writing has failed meanwhile.
+    fn messages_begun(&self) -> u64;
 }
 
 /// What a token says.
@@ -157,7 +159,7 @@ impl RelayDriver {
         }
         match joined.role {
             SocketRole::Client => Box::pin(client_socket::serve(self, id, joined)).await,
-            SocketRole::Extension => extension_socket::serve(self, id, joined).await,
+            SocketRole::Extension => Box::pin(extension_socket::serve(self, id, joined)).await,
         }
     }
 

@@ -2,11 +2,12 @@
 //!
 //! Today both sit in one process, behind one lock, and [`LocalExchange`] is two queues. Nothing in the two sides relies on that:
 //! a message may take time, and the other side may be gone when it arrives. An exchange between several machines carries the
-//! same messages.
+//! same messages. So they name everything by ids that hold on both sides, and no moment by the clock of one of them.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use mcp_proxy_wire::{Id, Message, Span};
 
 use crate::command::Command;
 use crate::fault::RelayFault;
@@ -39,18 +40,18 @@ pub(crate) enum ToExtension {
     Supersede { connection: RelayConnectionId },
     /// To be carried out.
     Command(Box<Command>),
-    /// How many clients of the user there are.
+    /// How many clients of the user the sender has.
     ClientCount(usize),
     /// So many more bytes of a long answer can be taken.
-    AnswerCredit { number: u64, bytes: usize },
+    AnswerCredit { command: CommandKey, bytes: usize },
     /// Nobody wants the rest of a long answer.
-    SkipAnswer { number: u64 },
+    SkipAnswer { command: CommandKey },
 }
 
 /// From an extension's side.
 #[derive(Debug)]
 pub(crate) enum ToClients {
-    /// An extension is there.
+    /// An extension is there. It is told how many clients there are.
     Online {
         extension: ExtensionId,
         name: String,
@@ -69,15 +70,17 @@ pub(crate) enum ToClients {
     /// A command is answered by a long result. Its pieces follow, as many as the client's side gives credit for.
     AnswerBegins {
         extension: ExtensionId,
-        connection: RelayConnectionId,
-        number: u64,
+        command: CommandKey,
     },
     /// A piece of the result.
-    AnswerPiece { number: u64, bytes: Bytes },
+    AnswerPiece { command: CommandKey, bytes: Bytes },
     /// The result is complete.
-    AnswerEnds { number: u64 },
+    AnswerEnds { command: CommandKey },
     /// It never will be.
-    AnswerCut { number: u64, cause: AnswerCutCause },
+    AnswerCut {
+        command: CommandKey,
+        cause: AnswerCutCause,
+    },
     /// All open commands of a superseded socket have failed.
     Superseded { connection: RelayConnectionId },
     /// All open commands of a connection that is over have failed.
@@ -85,16 +88,36 @@ pub(crate) enum ToClients {
     /// A notification of the extension.
     Notification {
         connection: RelayConnectionId,
-        message: Bytes,
+        message: Message,
     },
 }
 
-/// The answer of an extension, without its id.
+/// What both sides know a command by. Each client's side has numbers of its own, so a number alone is not enough.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommandKey {
+    pub(crate) connection: RelayConnectionId,
+    pub(crate) number: u64,
+}
+
+/// The answer of an extension, under the id that the extension knows.
 #[derive(Debug)]
 pub(crate) struct AnswerBody {
-    /// `result` or `error`.
-    pub(crate) member: &'static str,
-    pub(crate) value: Bytes,
+    pub(crate) message: Message,
+    /// What the client gets instead of one of its values.
+    pub(crate) edit: Option<(Span, Bytes)>,
+}
+
+impl AnswerBody {
+    /// The answer for the client that gave its command this id.
+    pub(crate) fn under(&self, id: &Id) -> Message {
+        let edit = self.edit.as_ref();
+        let edits: Vec<(Span, &[u8])> = edit
+            .map(|(span, new)| (*span, &**new))
+            .into_iter()
+            .collect();
+        let restated = self.message.restated(id, &edits);
+        restated.unwrap_or_else(|| RelayFault::EmptyAnswer.answer(Some(id)))
+    }
 }
 
 /// Why a long answer ends too early.

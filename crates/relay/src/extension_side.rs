@@ -16,13 +16,11 @@ mod turns;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bytes::Bytes;
 use mcp_proxy_wire::{Kind, Message};
 use serde_json::json;
 
 use self::extension::Extension;
 pub use self::long_messages::{MessagePiece, PiecePlace};
-use crate::client_side::{status, until_wall};
 use crate::context::RelayContext;
 use crate::exchange::{ToClients, ToExtension};
 use crate::fault::{Delivered, RelayFault};
@@ -97,10 +95,8 @@ impl ExtensionSide {
         socket: SocketId,
         user: &str,
         new: &NewExtension,
-        clients: usize,
         context: &mut RelayContext<'_>,
     ) -> Option<(SocketId, Outbox)> {
-        self.client_count = clients;
         let id = context.ids.extension(new.client_id.as_deref());
         let name = new.name.clone().unwrap_or_else(|| "Browser".to_owned());
         let known = self.extensions.entry(id.clone()).or_default();
@@ -209,12 +205,19 @@ impl ExtensionSide {
         known.is_none_or(|known| known.has_room())
     }
 
+    /// Nothing more is written to a socket, of which so many messages were begun.
+    pub(crate) fn messages_begun(&mut self, socket: SocketId, begun: u64) {
+        if let Some((_, known)) = self.at(socket) {
+            known.begun = Some(begun);
+        }
+    }
+
     /// An extension's socket does not take what is written to it.
     pub(crate) fn stalled(&mut self, socket: SocketId, context: &mut RelayContext<'_>) {
         if let Some((_, known)) = self.at(socket)
             && !known.outbox.is_closing()
         {
-            let close = RelayClose::TryLater("the extension does not read");
+            let close = RelayClose::NotRead("the extension does not read");
             known.outbox.cut(close);
             context.counters.slow_readers += 1;
         }
@@ -281,10 +284,10 @@ impl ExtensionSide {
                     .to_clients(ToClients::Superseded { connection });
             }
             ToExtension::Command(command) => known.enqueue(*command, context),
-            ToExtension::AnswerCredit { number, bytes } => {
-                known.add_credit(number, bytes, context);
+            ToExtension::AnswerCredit { command, bytes } => {
+                known.add_credit(&command, bytes, context);
             }
-            ToExtension::SkipAnswer { number } => known.skip_answer(number, context),
+            ToExtension::SkipAnswer { command } => known.skip_answer(&command, context),
             ToExtension::ClientCount(count) => {
                 if self.client_count != count {
                     self.client_count = count;
@@ -336,17 +339,19 @@ impl ExtensionSide {
                 known.close(close, context);
                 continue;
             }
-            let renewal = until_wall(now, known.expires_at).saturating_sub(settings.renew_before);
+            let renewal = now
+                .until_wall(known.expires_at)
+                .saturating_sub(settings.renew_before);
             if renewal <= now.elapsed && known.asked_at_expiry != Some(known.expires_at) {
                 known.ask_for_token(context);
             }
             if known.status_due <= now.elapsed {
                 known.status_due = now.elapsed + settings.status_interval;
-                known.send(status(known.connection_count(), now), context);
+                known.send(messages::status(known.connection_count(), now), context);
             }
             next = next
                 .min(known.status_due)
-                .min(until_wall(now, known.expires_at));
+                .min(now.until_wall(known.expires_at));
             if renewal > now.elapsed {
                 next = next.min(renewal);
             }
@@ -413,7 +418,7 @@ impl ExtensionSide {
                 "active_connections": active,
             });
             known.connection_status =
-                Some(messages::notification(messages::CONNECTION_STATUS, &params));
+                Some(messages::notification(messages::CONNECTION_STATUS, &params).into_raw());
             context.sockets_with_output.extend(known.socket);
         }
     }
@@ -434,7 +439,7 @@ fn answer(
 }
 
 /// A notification that reaches the client of one connection.
-fn notify(connection: &RelayConnectionId, message: &Bytes, context: &mut RelayContext<'_>) {
+fn notify(connection: &RelayConnectionId, message: &Message, context: &mut RelayContext<'_>) {
     context.exchange.to_clients(ToClients::Notification {
         connection: connection.clone(),
         message: message.clone(),

@@ -3,8 +3,7 @@
 //! The specification fixes -32000 and -32001 and gives -32000…-32099 to this protocol, which is not MCP. `error.data.reason`
 //! tells apart what shares a code.
 
-use bytes::Bytes;
-use mcp_proxy_wire::{ErrorCode, Id, error_response};
+use mcp_proxy_wire::{ErrorCode, Id, Message, error_response};
 use serde_json::{Map, Value, json};
 
 use crate::policy::PolicyList;
@@ -16,7 +15,7 @@ pub enum Delivered {
     Yes,
     /// Not one byte of it was written.
     No,
-    /// It was written. Whether it arrived is not known.
+    /// It was written, or is with the socket's writer. Whether it arrived is not known.
     Unknown,
 }
 
@@ -71,6 +70,9 @@ pub enum RelayFault {
     /// The client sent `disconnect` while the command was open.
     #[error("The client disconnected before the extension answered")]
     Disconnected(Delivered),
+    /// The relay closes the client's socket, for this reason.
+    #[error("The relay closed the socket: {0}")]
+    Closed(&'static str, Delivered),
     /// The extension did not answer in time.
     #[error("The extension did not answer in time")]
     Timeout(Delivered),
@@ -152,7 +154,8 @@ impl RelayFault {
             | RelayFault::TabUnavailable(_) => -32003,
             RelayFault::ExtensionGone(_)
             | RelayFault::Superseded(..)
-            | RelayFault::Disconnected(_) => -32004,
+            | RelayFault::Disconnected(_)
+            | RelayFault::Closed(..) => -32004,
             RelayFault::Timeout(_) => -32005,
             RelayFault::RateLimited { .. }
             | RelayFault::QueueFull
@@ -187,7 +190,7 @@ impl RelayFault {
             RelayFault::TabUnavailable(_) => "tab_unavailable",
             RelayFault::ExtensionGone(_) => "extension_gone",
             RelayFault::Superseded(..) => "superseded",
-            RelayFault::Disconnected(_) => "disconnected",
+            RelayFault::Disconnected(_) | RelayFault::Closed(..) => "disconnected",
             RelayFault::Timeout(_) => "timeout",
             RelayFault::RateLimited { .. } => "rate_limited",
             RelayFault::QueueFull => "queue_full",
@@ -218,12 +221,19 @@ impl RelayFault {
     }
 
     /// The answer to the request with this id.
-    pub fn answer(&self, id: Option<&Id>) -> Bytes {
+    pub fn answer(&self, id: Option<&Id>) -> Message {
+        let code = ErrorCode(self.code());
+        error_response(id, code, &self.to_string(), Some(&self.data()))
+    }
+
+    /// `error.data`, as JSON.
+    pub(crate) fn data(&self) -> String {
         let mut data = Map::new();
         data.insert("reason".to_owned(), Value::from(self.reason()));
         match self {
             RelayFault::ExtensionGone(delivered)
             | RelayFault::Superseded(_, delivered)
+            | RelayFault::Closed(_, delivered)
             | RelayFault::Disconnected(delivered)
             | RelayFault::TabMoved(delivered)
             | RelayFault::TabUnavailable(delivered)
@@ -238,9 +248,7 @@ impl RelayFault {
         if let Some(wait) = self.retry_after_ms() {
             data.insert("retry_after_ms".to_owned(), json!(wait));
         }
-        let data = Value::Object(data).to_string();
-        let code = ErrorCode(self.code());
-        error_response(id, code, &self.to_string(), Some(&data)).into_raw()
+        Value::Object(data).to_string()
     }
 }
 

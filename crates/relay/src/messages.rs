@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use mcp_proxy_wire::{Id, IdKey, Message, Span, json_string};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::fault::RelayFault;
+use crate::time::RelayTime;
 
 /// What the relay asks an extension: who it is.
 pub(crate) const AUTHENTICATE: &str = "authenticate";
@@ -134,21 +135,9 @@ pub(crate) fn text_member(
 }
 
 /// `{"jsonrpc":"2.0","id":…,"result":…}`
-pub(crate) fn result(id: &Id, value: &Value) -> Bytes {
-    raw_answer(id, "result", value.to_string().as_bytes())
-}
-
-/// An answer whose `member`, `result` or `error`, is raw JSON.
-pub(crate) fn raw_answer(id: &Id, member: &str, value: &[u8]) -> Bytes {
-    let mut text = Vec::with_capacity(40 + id.token().len() + value.len());
-    text.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-    text.extend_from_slice(id.token());
-    text.extend_from_slice(b",\"");
-    text.extend_from_slice(member.as_bytes());
-    text.extend_from_slice(b"\":");
-    text.extend_from_slice(value);
-    text.push(b'}');
-    text.into()
+pub(crate) fn result(id: &Id, value: &Value) -> Message {
+    let id = String::from_utf8_lossy(id.token());
+    Message::parse(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{value}}}"#))
 }
 
 /// What stands in front of the result of an answer that is written in pieces.
@@ -163,7 +152,7 @@ pub(crate) fn answer_beginning(id: &Id) -> Bytes {
 pub(crate) const ANSWER_END: &[u8] = b"}";
 
 /// A request with raw parameters.
-pub(crate) fn request(id: &Id, method: &str, params: Option<&[u8]>) -> Bytes {
+pub(crate) fn request(id: &Id, method: &str, params: Option<&[u8]>) -> Message {
     let mut text = Vec::with_capacity(64 + id.token().len() + params.map_or(0, <[u8]>::len));
     text.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     text.extend_from_slice(id.token());
@@ -174,13 +163,21 @@ pub(crate) fn request(id: &Id, method: &str, params: Option<&[u8]>) -> Bytes {
         text.extend_from_slice(params);
     }
     text.push(b'}');
-    text.into()
+    Message::parse(text)
 }
 
 /// A notification.
-pub(crate) fn notification(method: &str, params: &Value) -> Bytes {
+pub(crate) fn notification(method: &str, params: &Value) -> Message {
     let method = json_string(method);
-    format!(r#"{{"jsonrpc":"2.0","method":{method},"params":{params}}}"#).into()
+    Message::parse(format!(
+        r#"{{"jsonrpc":"2.0","method":{method},"params":{params}}}"#
+    ))
+}
+
+/// The `status` notification: how many peers the receiver has.
+pub(crate) fn status(peers: usize, now: RelayTime) -> Message {
+    let params = json!({"connected": true, "peer_count": peers, "timestamp": now.timestamp()});
+    notification(STATUS, &params)
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ mod direct;
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
 use mcp_proxy_wire::{Field, Id, Kind, Message};
 
+pub(crate) use self::direct::late_introduction;
 use crate::fault::RelayFault;
 use crate::ids::is_usable_client_id;
 use crate::messages;
@@ -84,7 +84,7 @@ pub struct Opening {
 }
 
 /// What to do after a message of such a socket.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum OpeningStep {
     /// Write this, which may be nothing, and wait.
     Wait(SocketOutput),
@@ -116,7 +116,7 @@ impl Opening {
     }
 
     /// What the relay says first: it asks extensions who they are. A client ignores the question.
-    pub fn first_message(&self) -> Option<Bytes> {
+    pub fn first_message(&self) -> Option<Message> {
         match self.path {
             SocketPath::Client => None,
             SocketPath::Extension | SocketPath::Any => Some(authenticate(1)),
@@ -254,7 +254,7 @@ fn is_answer_to_first(message: &Message) -> bool {
 }
 
 /// The relay's question who an extension is.
-pub(crate) fn authenticate(number: u64) -> Bytes {
+pub(crate) fn authenticate(number: u64) -> Message {
     let id = messages::relay_id(number);
     messages::request(&id, messages::AUTHENTICATE, Some(b"{}"))
 }

@@ -3,6 +3,9 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use mcp_proxy_wire::Message;
+
+use crate::fault::{Delivered, RelayFault};
 
 /// A long answer crosses the relay in parts of about this size. So much of it waits for its client, and is taken at once to be
 /// written. A client that does not take so much in the time that a stall may last is cut.
@@ -17,8 +20,10 @@ pub enum RelayClose {
     Superseded,
     /// The relay stops and will be back.
     Restart,
-    /// It does not read what is sent to it, or too many connect at once.
+    /// Too many connect at once, or the user has too many sockets.
     TryLater(&'static str),
+    /// It does not read what is sent to it.
+    NotRead(&'static str),
     /// An answer that the peer has the beginning of will never be complete.
     CutAnswer,
 }
@@ -33,7 +38,7 @@ impl RelayClose {
             RelayClose::Unauthorized(_) => 4401,
             RelayClose::Superseded => 4409,
             RelayClose::Restart => 1012,
-            RelayClose::TryLater(_) => 1013,
+            RelayClose::TryLater(_) | RelayClose::NotRead(_) => 1013,
             RelayClose::CutAnswer => 1011,
         }
     }
@@ -41,19 +46,34 @@ impl RelayClose {
     /// The text next to the code.
     pub fn reason(self) -> &'static str {
         match self {
-            RelayClose::Unauthorized(why) | RelayClose::TryLater(why) => why,
+            RelayClose::Unauthorized(why)
+            | RelayClose::TryLater(why)
+            | RelayClose::NotRead(why) => why,
             RelayClose::Superseded => "a newer connection took over",
             RelayClose::Restart => "the relay restarts",
             RelayClose::CutAnswer => "the rest of an answer is lost",
         }
     }
+
+    /// What a client is told about requests that have no answer when its socket is closed for this.
+    pub(crate) fn fault_of_unanswered(self) -> RelayFault {
+        // Where the rest is written before the close, all that the relay had taken is answered: it has not taken these.
+        let delivered = match self {
+            RelayClose::NotRead(_) | RelayClose::CutAnswer => Delivered::Unknown,
+            _ => Delivered::No,
+        };
+        match self {
+            RelayClose::Superseded => RelayFault::Superseded("client", delivered),
+            _ => RelayFault::Closed(self.reason(), delivered),
+        }
+    }
 }
 
 /// What to write to a socket next.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct SocketOutput {
     /// Messages, in order.
-    pub messages: Vec<Bytes>,
+    pub messages: Vec<Message>,
     /// Then pieces of one message. Nothing else may be written before its last piece.
     pub pieces: Vec<AnswerPiece>,
     /// Then the socket is closed.
@@ -90,11 +110,11 @@ pub enum AnswerPart {
 /// The messages for one socket.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    messages: VecDeque<Bytes>,
+    messages: VecDeque<Message>,
     /// A message in pieces, which follows `messages`.
     long: LongOutput,
     /// What follows that.
-    later: VecDeque<Bytes>,
+    later: VecDeque<Message>,
     bytes: usize,
     close: Option<RelayClose>,
 }
@@ -111,7 +131,7 @@ struct LongOutput {
 
 impl Outbox {
     /// Adds a message. One for a socket that is being closed is dropped.
-    pub(crate) fn push(&mut self, message: Bytes) {
+    pub(crate) fn push(&mut self, message: Message) {
         if self.close.is_none() {
             self.bytes += message.len();
             match self.long.is_open {
@@ -177,6 +197,10 @@ impl Outbox {
     /// Moves messages and pieces of at most `budget` bytes, but at least one, to `output`; with the last one the close.
     pub(crate) fn take(&mut self, budget: usize, output: &mut SocketOutput) {
         let mut taken = 0;
+        if output.messages.is_empty() && self.bytes <= budget && !self.long.is_open {
+            taken = std::mem::take(&mut self.bytes);
+            output.messages = std::mem::take(&mut self.messages).into();
+        }
         while let Some(next) = self.messages.front() {
             if taken > 0 && taken + next.len() > budget {
                 return;

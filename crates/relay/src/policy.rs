@@ -10,7 +10,7 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 use mcp_proxy_wire::{Message, Span};
 use serde_json::value::RawValue;
 
-use self::names::{DENIED_CDP, DENIED_METHODS, READ_ONLY_CDP, READ_ONLY_METHODS};
+use self::names::{CHECKED_MEMBERS, DENIED_CDP, DENIED_METHODS, READ_ONLY_CDP, READ_ONLY_METHODS};
 use self::url::UrlRules;
 use crate::fault::RelayFault;
 
@@ -140,18 +140,14 @@ impl RelayPolicy {
         object: Span,
         wrappers: usize,
     ) -> Result<(), RelayFault> {
-        let names = ["url", "method", "command", "cdpMethod", "params", "args"];
-        let [url, method, command, cdp, params, arguments] = message.members(object, names);
+        let [url, wrapped @ ..] = message.members(object, CHECKED_MEMBERS);
         if let Some(url) = url {
             self.check_url(message, url)?;
         }
-        for span in [method, command, cdp, params, arguments]
+        wrapped
             .into_iter()
             .flatten()
-        {
-            self.check_value(message, span, wrappers)?;
-        }
-        Ok(())
+            .try_for_each(|span| self.check_value(message, span, wrappers))
     }
 
     /// Checks a URL, or several: `chrome.windows.create` takes a list.

@@ -19,6 +19,13 @@ impl RelayTime {
         self.wall_ms.div_euclid(1000)
     }
 
+    /// When the clock on the wall shows these seconds.
+    pub(crate) fn until_wall(self, seconds: i64) -> Duration {
+        let milliseconds = seconds.saturating_mul(1000).saturating_sub(self.wall_ms);
+        let wait = Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0));
+        self.elapsed.saturating_add(wait)
+    }
+
     /// As `status` writes it: with milliseconds and an offset without a colon.
     pub(crate) fn timestamp(self) -> String {
         let time = Timestamp::from_millisecond(self.wall_ms).unwrap_or(Timestamp::UNIX_EPOCH);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use mcp_proxy_wire::{Id, Message};
 use rustc_hash::FxHashMap;
 
@@ -76,8 +75,8 @@ impl UserRelay {
             RelayAccess::Direct => &self.extensions.named(new),
             RelayAccess::Tokens => new,
         };
-        let older = self.run(now, |clients, extensions, context| {
-            extensions.join(socket, &name, named, clients.count(), context)
+        let older = self.run(now, |_, extensions, context| {
+            extensions.join(socket, &name, named, context)
         });
         self.replaced.extend(older);
         self.next_tick = now.elapsed;
@@ -107,9 +106,8 @@ impl UserRelay {
         expires_at: i64,
         now: RelayTime,
     ) {
-        let request = credentials.request.as_ref();
         self.run(now, |clients, extensions, context| {
-            clients.renew(socket, expires_at, request, context);
+            clients.renew(socket, credentials, expires_at, context);
             extensions.renew(socket, expires_at);
         });
         self.next_tick = now.elapsed;
@@ -126,7 +124,7 @@ impl UserRelay {
     }
 
     /// Sends a client a message that the driver made.
-    pub fn send_to_client(&mut self, socket: SocketId, message: Bytes, now: RelayTime) {
+    pub fn send_to_client(&mut self, socket: SocketId, message: Message, now: RelayTime) {
         self.run(now, |clients, _, context| {
             if let Some(outbox) = clients.outbox(socket) {
                 outbox.push(message);
@@ -150,6 +148,12 @@ impl UserRelay {
 
     /// A message of a socket that has joined.
     pub fn message(&mut self, socket: SocketId, message: Message, now: RelayTime) {
+        if let Some(new) = self.extensions.late_introduction(socket, &message) {
+            self.run(now, |_, extensions, context| {
+                extensions.leave(socket, "Extension has another name", context);
+            });
+            return self.extension_joined(socket, &new, now);
+        }
         self.run(now, |clients, extensions, context| {
             match clients.has(socket) {
                 true => clients.message(socket, message, context),
@@ -182,6 +186,12 @@ impl UserRelay {
     /// The sockets of extensions that may be read on since the last call.
     pub fn resumed(&mut self) -> Vec<SocketId> {
         std::mem::take(&mut self.shared.resumed)
+    }
+
+    /// Nothing more is written to an extension's socket. Of what was taken for it, so many messages were begun; of the others not
+    /// one byte was written, nor will be.
+    pub fn messages_begun(&mut self, socket: SocketId, begun: u64) {
+        self.extensions.messages_begun(socket, begun);
     }
 
     /// A socket does not take what is written to it, and is closed for that.
@@ -221,7 +231,7 @@ impl UserRelay {
     }
 
     /// Closes a socket that is one too many. An extension expects no answer.
-    fn turn_away(&mut self, socket: SocketId, answer: Option<Bytes>) {
+    fn turn_away(&mut self, socket: SocketId, answer: Option<Message>) {
         let counters = &mut self.shared.counters;
         counters.count_refusal(&RelayFault::SocketLimit);
         let mut outbox = Outbox::default();

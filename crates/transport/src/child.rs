@@ -138,6 +138,7 @@ impl ChildReader {
             code,
             text: self.masks.mask(&describe(&self.name, &report)).into_owned(),
             orderly: report.success(),
+            data: None,
         })
     }
 }

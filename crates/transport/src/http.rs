@@ -45,6 +45,7 @@ pub(crate) mod session_places;
 mod slow_answer;
 pub(crate) mod stream_queue;
 pub(crate) mod stream_router;
+mod tls_door;
 pub(crate) mod tool_headers;
 pub(crate) mod upgrade;
 

@@ -15,12 +15,11 @@ mod tests;
 mod utf8;
 mod writer;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::oneshot;
 
 use crate::http::UpgradedStream;
 
@@ -173,11 +172,11 @@ impl<S: AsyncRead + AsyncWrite + Send> WebSocket<S> {
     fn new(stream: S, options: &SocketOptions) -> WebSocket<S> {
         let (reading, writing) = tokio::io::split(stream);
         let side = writer::WriteSide::new(writing, options.stall);
-        let side = Arc::new(Mutex::new(side));
         let (tell, news) = oneshot::channel();
+        let writer = SocketWriter::new(side, tell);
         WebSocket {
-            reader: SocketReader::new(reading, Arc::clone(&side), news, options),
-            writer: SocketWriter::new(side, tell),
+            reader: SocketReader::new(reading, writer.side(), news, options),
+            writer,
         }
     }
 

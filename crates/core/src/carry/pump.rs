@@ -309,7 +309,7 @@ impl Pump {
     /// Error answers for every request of the client that is still open.
     pub(super) fn fail_open(&self, failure: &LinkFailure) -> Vec<OutgoingFrame> {
         let now = self.connection.run.now();
-        let mut answers = self.connection.fail_open(failure.code, &failure.text, now);
+        let mut answers = self.connection.fail_open(failure, now);
         let awaited = self.connection.replay_waiters();
         awaited.take_failures(&mut answers, &failure.text);
         answers

@@ -29,7 +29,7 @@ pub(super) struct ClientConnection {
 /// All connections of a user.
 #[derive(Debug, Default)]
 pub(super) struct ClientConnections {
-    all: FxHashMap<RelayConnectionId, ClientConnection>,
+    all: FxHashMap<RelayConnectionId, Box<ClientConnection>>,
     /// Those that a socket can use, in the order of their `connect`.
     by_socket: FxHashMap<SocketId, Vec<RelayConnectionId>>,
 }
@@ -92,7 +92,7 @@ impl ClientConnections {
     }
 
     pub(super) fn get_mut(&mut self, id: &RelayConnectionId) -> Option<&mut ClientConnection> {
-        self.all.get_mut(id)
+        self.all.get_mut(id).map(Box::as_mut)
     }
 
     /// The connections that a socket can use.
@@ -134,7 +134,7 @@ impl ClientConnections {
         if let Some(socket) = connection.socket {
             self.by_socket.entry(socket).or_default().push(id.clone());
         }
-        self.all.insert(id, connection);
+        self.all.insert(id, Box::new(connection));
     }
 
     /// Gives a suspended connection to an extension back to its client: of several, the one that could be resumed for the
@@ -212,7 +212,7 @@ impl ClientConnections {
     }
 
     pub(super) fn remove(&mut self, id: &RelayConnectionId) -> Option<ClientConnection> {
-        self.all.remove(id)
+        self.all.remove(id).map(|known| *known)
     }
 
     pub(super) fn take_suspended_of(
@@ -240,7 +240,8 @@ impl ClientConnections {
         &mut self,
         is_taken: impl Fn(&ClientConnection) -> bool,
     ) -> Vec<(RelayConnectionId, ClientConnection)> {
-        let mut taken: Vec<_> = self.all.extract_if(|_, known| is_taken(known)).collect();
+        let taken = self.all.extract_if(|_, known| is_taken(known));
+        let mut taken: Vec<_> = taken.map(|(id, known)| (id, *known)).collect();
         taken.sort_by(|(one, _), (other, _)| one.cmp(other));
         taken
     }

@@ -8,8 +8,8 @@ use mcp_proxy_wire::Id;
 
 use super::ClientSide;
 use crate::context::RelayContext;
-use crate::exchange::{AnswerCutCause, ToExtension};
-use crate::ids::{ExtensionId, RelayConnectionId, SocketId};
+use crate::exchange::{AnswerCutCause, CommandKey, ToExtension};
+use crate::ids::{ExtensionId, SocketId};
 use crate::messages;
 use crate::outbox::{ANSWER_PART, AnswerPart, RelayClose, SocketOutput};
 
@@ -19,7 +19,7 @@ const CLIENT_GONE: &str = "client_gone";
 /// An answer that has begun.
 #[derive(Debug)]
 pub(super) struct LongAnswer {
-    number: u64,
+    command: CommandKey,
     socket: SocketId,
     extension: ExtensionId,
     /// The id that the client gave the command.
@@ -42,19 +42,18 @@ impl ClientSide {
     pub(super) fn begin_answer(
         &mut self,
         extension: ExtensionId,
-        connection: &RelayConnectionId,
-        number: u64,
+        command: CommandKey,
         context: &mut RelayContext<'_>,
     ) {
-        let known = self.connections.get_mut(connection);
-        let waiting = known.and_then(|known| Some((known.finish(number)?, known.socket?)));
+        let known = self.connections.get_mut(&command.connection);
+        let waiting = known.and_then(|known| Some((known.finish(command.number)?, known.socket?)));
         let waiting = waiting.filter(|(_, socket)| self.is_open(*socket));
         let Some((id, socket)) = waiting else {
             context.counters.late_answers += 1;
-            return skip(&extension, number, context);
+            return skip(&extension, command, context);
         };
         self.long_answers.push(LongAnswer {
-            number,
+            command,
             socket,
             extension,
             id,
@@ -65,19 +64,19 @@ impl ClientSide {
 
     pub(super) fn add_to_answer(
         &mut self,
-        number: u64,
+        command: &CommandKey,
         bytes: Bytes,
         context: &mut RelayContext<'_>,
     ) {
-        self.write_answer(number, bytes, AnswerPart::Middle, context);
+        self.write_answer(command, bytes, AnswerPart::Middle, context);
     }
 
-    pub(super) fn end_answer(&mut self, number: u64, context: &mut RelayContext<'_>) {
+    pub(super) fn end_answer(&mut self, command: &CommandKey, context: &mut RelayContext<'_>) {
         let end = Bytes::from_static(messages::ANSWER_END);
-        if let Some(place) = self.write_answer(number, end, AnswerPart::Last, context) {
+        if let Some(place) = self.write_answer(command, end, AnswerPart::Last, context) {
             self.long_answers[place].progress = AnswerProgress::Ended;
             context.counters.answers += 1;
-            context.audit.finish(number, "ok", context.now);
+            context.audit.finish(command.number, "ok", context.now);
         }
     }
 
@@ -85,11 +84,11 @@ impl ClientSide {
     /// closed, because the half of a message cannot be taken back.
     pub(super) fn cut_answer(
         &mut self,
-        number: u64,
+        command: &CommandKey,
         cause: AnswerCutCause,
         context: &mut RelayContext<'_>,
     ) {
-        let Some(place) = self.place_of(number) else {
+        let Some(place) = self.place_of(command) else {
             return;
         };
         let LongAnswer {
@@ -102,13 +101,13 @@ impl ClientSide {
             AnswerCutCause::NotRead => CLIENT_GONE,
             AnswerCutCause::Failed(fault) => fault.reason(),
         };
-        context.audit.finish(number, outcome, context.now);
+        context.audit.finish(command.number, outcome, context.now);
         let Some(outbox) = self.outbox(socket) else {
             return;
         };
         match cause {
             AnswerCutCause::NotRead => {
-                outbox.cut(RelayClose::TryLater("the client does not read"));
+                outbox.cut(RelayClose::NotRead("the client does not read"));
                 context.counters.slow_readers += 1;
             }
             AnswerCutCause::Failed(fault) => {
@@ -145,7 +144,7 @@ impl ClientSide {
         if let Some(answer) = self.long_answers.iter().find(current)
             && taken > 0
         {
-            give_credit(&answer.extension, answer.number, taken, context);
+            give_credit(answer, taken, context);
         }
         if output.close.is_some() {
             self.abandon_answers(socket, context);
@@ -164,7 +163,7 @@ impl ClientSide {
             .long_answers
             .extract_if(.., |answer| answer.socket == socket);
         for answer in left.filter(|answer| answer.progress != AnswerProgress::Ended) {
-            skip(&answer.extension, answer.number, context);
+            skip(&answer.extension, answer.command, context);
         }
     }
 
@@ -173,9 +172,15 @@ impl ClientSide {
         if self.is_open(socket)
             && let Some(outbox) = self.outbox(socket)
         {
-            outbox.cut(RelayClose::TryLater("the client does not read"));
+            outbox.cut(RelayClose::NotRead("the client does not read"));
             context.counters.slow_readers += 1;
         }
+    }
+
+    /// Whether the long answer to a request with this id is not written to its end.
+    pub(super) fn is_answering(&self, socket: SocketId, id: &Id) -> bool {
+        let is_its = |answer: &LongAnswer| answer.socket == socket && answer.id.key() == id.key();
+        self.long_answers.iter().any(is_its)
     }
 
     fn is_open(&mut self, socket: SocketId) -> bool {
@@ -183,9 +188,9 @@ impl ClientSide {
         outbox.is_some_and(|outbox| !outbox.is_closing())
     }
 
-    fn place_of(&self, number: u64) -> Option<usize> {
+    fn place_of(&self, command: &CommandKey) -> Option<usize> {
         let mut answers = self.long_answers.iter();
-        answers.position(|answer| answer.number == number)
+        answers.position(|answer| answer.command == *command)
     }
 
     /// Begins to write the next long answer for a socket, if it is not in the middle of one.
@@ -208,23 +213,23 @@ impl ClientSide {
             .outbox
             .push_piece(messages::answer_beginning(&next.id), AnswerPart::First);
         // The last piece may exceed it.
-        give_credit(&next.extension, next.number, ANSWER_PART, context);
+        give_credit(next, ANSWER_PART, context);
         context.sockets_with_output.push(socket);
     }
 
     /// Puts a piece of an answer into its outbox, and says which answer that is.
     fn write_answer(
         &mut self,
-        number: u64,
+        command: &CommandKey,
         bytes: Bytes,
         part: AnswerPart,
         context: &mut RelayContext<'_>,
     ) -> Option<usize> {
-        let place = self.place_of(number)?;
+        let place = self.place_of(command)?;
         let socket = self.long_answers[place].socket;
         if !self.is_open(socket) {
             let gone = self.long_answers.remove(place);
-            skip(&gone.extension, number, context);
+            skip(&gone.extension, gone.command, context);
             return None;
         }
         self.outbox(socket)?.push_piece(bytes, part);
@@ -233,13 +238,16 @@ impl ClientSide {
     }
 }
 
-fn give_credit(extension: &ExtensionId, number: u64, bytes: usize, context: &mut RelayContext<'_>) {
-    let credit = ToExtension::AnswerCredit { number, bytes };
-    context.exchange.to_extension(extension, credit);
+fn give_credit(answer: &LongAnswer, bytes: usize, context: &mut RelayContext<'_>) {
+    let command = answer.command.clone();
+    let credit = ToExtension::AnswerCredit { command, bytes };
+    context.exchange.to_extension(&answer.extension, credit);
 }
 
-fn skip(extension: &ExtensionId, number: u64, context: &mut RelayContext<'_>) {
-    context.audit.finish(number, CLIENT_GONE, context.now);
-    let skip = ToExtension::SkipAnswer { number };
+fn skip(extension: &ExtensionId, command: CommandKey, context: &mut RelayContext<'_>) {
+    context
+        .audit
+        .finish(command.number, CLIENT_GONE, context.now);
+    let skip = ToExtension::SkipAnswer { command };
     context.exchange.to_extension(extension, skip);
 }

@@ -3,9 +3,9 @@
 use mcp_proxy_wire::{Id, Message};
 use serde_json::json;
 
+use super::ClientSide;
 use super::connections::ClientConnection;
 use super::departures::detach;
-use super::{ClientSide, ClientSocket};
 use crate::command::{self, ClientRequest, Command, NotRequest};
 use crate::context::RelayContext;
 use crate::exchange::ToExtension;
@@ -24,7 +24,7 @@ impl ClientSide {
         if self
             .sockets
             .get(&socket)
-            .is_none_or(ClientSocket::is_closing)
+            .is_none_or(|known| known.is_closing())
         {
             return;
         }
@@ -145,7 +145,7 @@ impl ClientSide {
     ) -> Result<(), RelayFault> {
         self.connect_directly(socket, context)?;
         let settings = context.settings;
-        if self.connections.has_open(socket, &id) {
+        if self.connections.has_open(socket, &id) || self.is_answering(socket, &id) {
             return Err(RelayFault::InvalidRequest("a request with this id is open"));
         }
         let (own, connection) = self.connections.choose(socket, named)?;
@@ -176,7 +176,6 @@ impl ClientSide {
             id,
             method,
             message,
-            deadline: context.now.elapsed + settings.command_timeout,
         };
         let extension = connection.extension.clone();
         context.audit.begin(&command, &extension, context.now);

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use mcp_proxy_core::{
-    BoxFuture, CarryEnd, FrameReader, FrameWriter, Link, LinkEnd, NewConnection, OutgoingFrame,
-    Peer, carry,
+    BoxFuture, CarryEnd, FrameReader, FrameWriter, Link, LinkEnd, LinkFailure, NewConnection,
+    OutgoingFrame, Peer, carry,
 };
 use mcp_proxy_wire::{
-    Body, Chunk, Frame, Kind, Message, Origin, StreamId, Transport, TransportEnvelope,
+    Body, Chunk, ErrorCode, Frame, Kind, Message, Origin, Side, StreamId, Transport,
+    TransportEnvelope,
 };
 use tokio::sync::{Mutex, Notify};
 
@@ -18,7 +19,7 @@ use super::{RelayDriver, RelaySocketHandle};
 use crate::fault::RelayFault;
 use crate::ids::SocketId;
 use crate::opening;
-use crate::outbox::{AnswerPart, AnswerPiece};
+use crate::outbox::{AnswerPart, AnswerPiece, RelayClose};
 use crate::settings::RelayAccess;
 
 /// What the record calls the server of a client's conversation.
@@ -53,8 +54,8 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
             driver: Arc::clone(driver),
             user: Arc::clone(&user),
             id,
-            early,
-            tokens: KnownTokens::new(token),
+            early: with_room_for_one(early),
+            tokens: KnownTokens::new(&token),
         }),
         writer: Box::new(ToClient {
             inner: link.writer,
@@ -71,7 +72,7 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
             id,
             woken,
             handle,
-            is_closed: false,
+            closed: None,
         },
         ToRelay {
             driver: Arc::clone(driver),
@@ -182,6 +183,12 @@ impl CredentialFilter {
     }
 }
 
+/// Most clients never have more than one message at once, and a vector begins with room for four.
+fn with_room_for_one(mut frames: Vec<Frame>) -> Vec<Frame> {
+    frames.shrink_to(1);
+    frames
+}
+
 fn is_handshake(frame: &Frame) -> bool {
     matches!(&frame.body, Body::Whole(message) if opening::is_handshake(message))
 }
@@ -260,32 +267,44 @@ struct FromRelay {
     id: SocketId,
     woken: Arc<Notify>,
     handle: Arc<dyn RelaySocketHandle>,
-    is_closed: bool,
+    closed: Option<RelayClose>,
 }
 
 impl FrameReader for FromRelay {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(async move {
             loop {
-                if self.is_closed {
-                    return Err(LinkEnd::Closed);
+                if let Some(close) = self.closed {
+                    return Err(closed(close));
                 }
                 let output = self.user.take(self.id, self.driver.now());
                 if let Some(close) = output.close {
                     self.handle.set_close(close.code(), close.reason());
-                    self.is_closed = true;
+                    self.closed = Some(close);
                 }
                 into.extend(output.messages.into_iter().map(server_frame));
                 into.extend(output.pieces.into_iter().map(piece_frame));
                 if !into.is_empty() {
                     return Ok(());
                 }
-                if !self.is_closed {
+                if self.closed.is_none() {
                     self.woken.notified().await;
                 }
             }
         })
     }
+}
+
+/// The end of a conversation that the relay closes. Requests that are still open are answered with this.
+fn closed(close: RelayClose) -> LinkEnd {
+    let fault = close.fault_of_unanswered();
+    LinkEnd::Failed(LinkFailure {
+        side: Side::Server,
+        code: ErrorCode(fault.code()),
+        text: fault.to_string(),
+        orderly: true,
+        data: Some(fault.data()),
+    })
 }
 
 /// A piece of an answer.

@@ -28,6 +28,7 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
     // Nobody asks for them again, and a socket may be open for days.
     drop((caller, name, token));
     let (mut reader, mut writer) = (link.reader, link.writer);
+    let begun_before = handle.messages_begun();
     let (end, is_closed_here) = {
         let reading = read(driver, &user, id, &mut *reader, &*handle, early);
         let writing = write(driver, &user, id, &mut *writer, &*handle, &woken);
@@ -36,6 +37,8 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
             end = writing => (end, true),
         }
     };
+    let begun = handle.messages_begun() - begun_before;
+    user.change(driver.now(), |relay, _| relay.messages_begun(id, begun));
     opening_socket::note_stall(driver, &user, id, &end);
     writer.close().await;
     if is_closed_here {
@@ -52,45 +55,76 @@ async fn read(
     mut frames: Vec<Frame>,
 ) -> LinkEnd {
     loop {
-        for frame in frames.drain(..) {
-            let (chunk, place) = match frame.body {
-                Body::Empty => continue,
-                Body::Whole(message) => {
-                    take_message(driver, user, id, message).await;
-                    continue;
-                }
-                Body::Open(chunk) => {
-                    let announced = handle.announced_length();
-                    (chunk, PiecePlace::First { announced })
-                }
-                Body::More(chunk) => (chunk, PiecePlace::Middle),
-                Body::Close(chunk) => (chunk, PiecePlace::Last),
-            };
-            let piece = MessagePiece {
-                bytes: chunk.message,
-                place,
-            };
-            let whole = user.change(driver.now(), |relay, now| relay.piece(id, piece, now));
-            if let Some(message) = whole {
-                take_message(driver, user, id, message).await;
-            }
-            // What is not read is not sent: so the extension waits for a client that reads slowly.
-            user.until_room(id).await;
-        }
+        take_frames(driver, user, id, handle, &mut frames).await;
         if let Err(end) = reader.read(&mut frames).await {
             return end;
         }
     }
 }
 
-async fn take_message(driver: &RelayDriver, user: &SharedUser, id: SocketId, message: Message) {
-    let shown = user.change(driver.now(), |relay, now| {
-        let shown = relay.renewal(id, &message);
-        relay.message(id, message, now);
-        shown
-    });
-    if let Some(Ok(credentials)) = shown {
-        opening_socket::renew(driver, user, id, &credentials).await;
+async fn take_frames(
+    driver: &RelayDriver,
+    user: &SharedUser,
+    id: SocketId,
+    handle: &dyn RelaySocketHandle,
+    frames: &mut Vec<Frame>,
+) {
+    let mut bodies = frames.drain(..).map(|frame| frame.body).peekable();
+    while let Some(body) = bodies.next() {
+        let (chunk, place) = match body {
+            Body::Empty => continue,
+            Body::Whole(message) => {
+                let next = || match bodies.next_if(|body| matches!(body, Body::Whole(_))) {
+                    Some(Body::Whole(message)) => Some(message),
+                    _ => None,
+                };
+                let messages = std::iter::once(message).chain(std::iter::from_fn(next));
+                take_messages(driver, user, id, messages).await;
+                continue;
+            }
+            Body::Open(chunk) => {
+                let announced = handle.announced_length();
+                (chunk, PiecePlace::First { announced })
+            }
+            Body::More(chunk) => (chunk, PiecePlace::Middle),
+            Body::Close(chunk) => (chunk, PiecePlace::Last),
+        };
+        let piece = MessagePiece {
+            bytes: chunk.message,
+            place,
+        };
+        let whole = user.change(driver.now(), |relay, now| relay.piece(id, piece, now));
+        if let Some(message) = whole {
+            take_messages(driver, user, id, std::iter::once(message)).await;
+        }
+        // What is not read is not sent: so the extension waits for a client that reads slowly.
+        user.until_room(id).await;
+    }
+}
+
+/// Hands messages to the relay. Credentials among them are checked before the next one is handed on.
+async fn take_messages(
+    driver: &RelayDriver,
+    user: &SharedUser,
+    id: SocketId,
+    mut messages: impl Iterator<Item = Message>,
+) {
+    let mut is_done = false;
+    while !is_done {
+        let shown = user.change(driver.now(), |relay, now| {
+            for message in messages.by_ref() {
+                let shown = relay.renewal(id, &message);
+                relay.message(id, message, now);
+                if shown.is_some() {
+                    return shown;
+                }
+            }
+            None
+        });
+        is_done = shown.is_none();
+        if let Some(Ok(credentials)) = shown {
+            opening_socket::renew(driver, user, id, &credentials).await;
+        }
     }
 }
 

@@ -1,32 +1,37 @@
 //! Finds tokens in messages, by their names and by their text.
 
+use std::sync::LazyLock;
+
 use mcp_proxy_wire::{JsonToken, Kind, Message};
-use memchr::memmem;
+use memchr::memmem::Finder;
 
 /// What a token is called in a message.
 const NAMES: [&str; 2] = ["accessToken", "access_token"];
+/// What all of these end with.
+static NAMES_END: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("oken\""));
 /// How an escaped letter of such a name begins.
-const ESCAPED: &str = "\\u00";
+static ESCAPED: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\\u00"));
 
 /// The tokens that a socket has shown and that may still be valid: the last one, and the one before it.
 pub(super) struct KnownTokens {
-    last: String,
-    previous: String,
+    last: Finder<'static>,
+    previous: Finder<'static>,
 }
 
 impl KnownTokens {
     /// Of a new socket. An empty text is not a token.
-    pub(super) fn new(token: String) -> KnownTokens {
+    pub(super) fn new(token: &str) -> KnownTokens {
         KnownTokens {
-            last: token,
-            previous: String::new(),
+            last: Finder::new(token).into_owned(),
+            previous: Finder::new("").into_owned(),
         }
     }
 
     /// The socket has shown another one.
     pub(super) fn renew(&mut self, token: &str) {
-        if self.last != token {
-            self.previous = std::mem::replace(&mut self.last, token.to_owned());
+        if self.last.needle() != token.as_bytes() {
+            let renewed = Finder::new(token).into_owned();
+            self.previous = std::mem::replace(&mut self.last, renewed);
         }
     }
 
@@ -34,8 +39,8 @@ impl KnownTokens {
     pub(super) fn are_in(&self, text: &[u8]) -> bool {
         let known = [&self.last, &self.previous].into_iter();
         known
-            .filter(|token| !token.is_empty())
-            .any(|token| contains(text, token))
+            .filter(|token| !token.needle().is_empty())
+            .any(|token| token.find(text).is_some())
     }
 
     /// Whether a message contains one of them, or a member at any depth that is called a token.
@@ -45,9 +50,10 @@ impl KnownTokens {
 }
 
 fn has_named_token(message: &Message) -> bool {
-    let is_named = NAMES.iter().any(|name| contains(message.raw(), name));
+    let has = |finder: &Finder<'_>| finder.find(message.raw()).is_some();
+    let may_be_named = has(&NAMES_END);
     if message.kind() == Kind::Malformed {
-        return is_named;
+        return may_be_named && NAMES.iter().any(|name| has(&Finder::new(name)));
     }
     let is_name = |token| match token {
         JsonToken::Key(span) => message
@@ -56,11 +62,7 @@ fn has_named_token(message: &Message) -> bool {
         _ => false,
     };
     // Most messages have neither, and need not be walked through.
-    (is_named || contains(message.raw(), ESCAPED)) && message.walk().any(is_name)
-}
-
-fn contains(text: &[u8], word: &str) -> bool {
-    memmem::find(text, word.as_bytes()).is_some()
+    (may_be_named || has(&ESCAPED)) && message.walk().any(is_name)
 }
 
 #[cfg(test)]
@@ -73,7 +75,7 @@ mod tests {
 
     #[test]
     fn names_are_found_at_any_depth_and_values_are_not_names() {
-        let tokens = KnownTokens::new(String::new());
+        let tokens = KnownTokens::new("");
         for message in [
             r#"{"id":1,"method":"a","params":{"access_token":"x"}}"#,
             r#"{"id":1,"method":"a","params":{"b":[{"accessToken":"x"}]}}"#,
@@ -95,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_last_two_tokens_are_known() {
-        let mut tokens = KnownTokens::new("first".to_owned());
+        let mut tokens = KnownTokens::new("first");
         tokens.renew("second");
         tokens.renew("second");
         for (text, is_known) in [("first", true), ("second", true), ("third", false)] {

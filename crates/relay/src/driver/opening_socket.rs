@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use mcp_proxy_core::{Caller, FrameReader, FrameWriter, Link, LinkEnd, OutgoingFrame};
 use mcp_proxy_wire::{Body, ErrorCode, Frame, Message, Origin, StreamId};
 use tokio::sync::Notify;
@@ -321,7 +320,7 @@ pub(super) async fn drain(reader: &mut dyn FrameReader) {
 /// Writes messages of the relay's own.
 pub(super) async fn write(
     writer: &mut dyn FrameWriter,
-    messages: Vec<Bytes>,
+    messages: Vec<Message>,
 ) -> Result<(), LinkEnd> {
     if messages.is_empty() {
         return Ok(());
@@ -334,8 +333,8 @@ pub(super) async fn write(
 }
 
 /// A message from the relay's side.
-pub(super) fn server_frame(message: Bytes) -> Frame {
-    Frame::message(StreamId::Only, Origin::Server, Message::parse(message))
+pub(super) fn server_frame(message: Message) -> Frame {
+    Frame::message(StreamId::Only, Origin::Server, message)
 }
 
 /// Tells the relay if a socket has ended because its peer did not read.

@@ -41,10 +41,10 @@ impl Extension {
         let outcome = match (message.kind(), message.result(), message.error()) {
             _ if message.len() > limit => Err(RelayFault::TooLarge(limit)),
             (Kind::Error, _, Some(error)) => Ok(AnswerBody {
-                member: "error",
-                value: error_value(message, error),
+                edit: error_instead(message, error).map(|instead| (error, instead)),
+                message: message.clone(),
             }),
-            (Kind::Response, Some(result), _) => self.result(&sent, message, result),
+            (Kind::Response, Some(_), _) => self.result(&sent, message),
             _ => Err(RelayFault::EmptyAnswer),
         };
         if outcome.is_err() {
@@ -54,39 +54,28 @@ impl Extension {
     }
 
     /// A result for the client, in which the current tab is its own.
-    fn result(
-        &mut self,
-        sent: &SentCommand,
-        message: &Message,
-        result: Span,
-    ) -> Result<AnswerBody, RelayFault> {
+    fn result(&mut self, sent: &SentCommand, message: &Message) -> Result<AnswerBody, RelayFault> {
         self.note_tabs(sent, message)?;
-        let body = |value| {
+        let body = |edit| {
             Ok(AnswerBody {
-                member: "result",
-                value,
+                message: message.clone(),
+                edit,
             })
         };
         let Some((span, tab)) = tabs::current_tab(message) else {
-            return body(message.raw().slice(result.range()));
+            return body(None);
         };
-        let shown = message.raw().slice(span.range());
         let known = self.connections.get_mut(&sent.connection);
         let current = known.and_then(|known| known.current.as_mut());
         let instead = match current {
             Some(current) if Some(&current.id) == tab.as_ref() => {
-                current.shown = Bytes::copy_from_slice(&shown);
-                return body(message.raw().slice(result.range()));
+                current.shown = Bytes::copy_from_slice(message.slice(span));
+                return body(None);
             }
             Some(current) => current.shown.clone(),
             None => Bytes::from_static(b"null"),
         };
-        let raw = message.raw();
-        let mut value = Vec::with_capacity(result.len() + instead.len());
-        value.extend_from_slice(&raw[result.start..span.start]);
-        value.extend_from_slice(&instead);
-        value.extend_from_slice(&raw[span.end..result.end]);
-        body(value.into())
+        body(Some((span, instead)))
     }
 
     /// Who owns which tab after this answer.
@@ -228,26 +217,26 @@ impl Extension {
     }
 }
 
-fn notice(params: Option<&[u8]>) -> Bytes {
+fn notice(params: Option<&[u8]>) -> Message {
     let mut text = br#"{"jsonrpc":"2.0","method":"notifications/tab_info_update""#.to_vec();
     if let Some(params) = params {
         text.extend_from_slice(br#","params":"#);
         text.extend_from_slice(params);
     }
     text.push(b'}');
-    text.into()
+    Message::parse(text)
 }
 
-/// An error as clients expect it: with a code, and without the extension's stack.
-fn error_value(message: &Message, error: Span) -> Bytes {
-    let raw = message.raw().slice(error.range());
+/// An error as clients expect it, with a code and without the extension's stack, if it is not like that.
+fn error_instead(message: &Message, error: Span) -> Option<Bytes> {
+    let raw = message.slice(error);
     let [code, stack] = message.members(error, ["code", "stack"]);
     let is_integer = |token: &[u8]| token.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
     let has_code = code.is_some_and(|span| is_integer(message.slice(span)));
     if has_code && stack.is_none() {
-        return raw;
+        return None;
     }
-    let mut members = match serde_json::from_slice::<Value>(&raw) {
+    let mut members = match serde_json::from_slice::<Value>(raw) {
         Ok(Value::Object(members)) => members,
         Ok(Value::String(text)) => Map::from_iter([("message".to_owned(), Value::String(text))]),
         _ => Map::from_iter([("message".to_owned(), Value::from("the extension failed"))]),
@@ -259,5 +248,5 @@ fn error_value(message: &Message, error: Span) -> Bytes {
     members
         .entry("message")
         .or_insert_with(|| Value::from("the extension failed"));
-    Value::Object(members).to_string().into()
+    Some(Value::Object(members).to_string().into())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, Hash};
+use std::time::Duration;
 
 use mcp_proxy_wire::Id;
 use rustc_hash::{FxBuildHasher, FxHashSet};
@@ -17,7 +18,7 @@ const REMEMBERED_IDS: usize = 4096;
 #[derive(Debug)]
 pub(super) struct AttachedConnection {
     pub(super) client: McpClientId,
-    pub(super) queue: VecDeque<Command>,
+    pub(super) queue: VecDeque<QueuedCommand>,
     pub(super) queued_bytes: usize,
     /// Commands that are sent and may give it another tab.
     pub(super) acquiring: usize,
@@ -27,6 +28,14 @@ pub(super) struct AttachedConnection {
     pub(super) listing: Option<Vec<Option<ListedTab>>>,
     pub(super) current: Option<CurrentTab>,
     used: UsedIds,
+}
+
+/// A command that waits for its turn.
+#[derive(Debug)]
+pub(super) struct QueuedCommand {
+    pub(super) command: Command,
+    /// When it fails.
+    pub(super) deadline: Duration,
 }
 
 /// Ids that an extension was sent before.

@@ -1,6 +1,10 @@
 //! Direct mode, as an extension sees it: the name of its browser is its id.
 
+use mcp_proxy_wire::Message;
+
 use super::{ExtensionSide, NewExtension};
+use crate::ids::SocketId;
+use crate::opening;
 
 impl ExtensionSide {
     /// An extension that keeps no `client_id` gets the name of its browser for one, so that it has the same after a
@@ -21,6 +25,21 @@ impl ExtensionSide {
                 .unwrap_or(base)
         });
         named
+    }
+
+    /// What an extension says about itself after it was taken in without a word. It can do so as long as nobody uses it.
+    pub(crate) fn late_introduction(
+        &self,
+        socket: SocketId,
+        message: &Message,
+    ) -> Option<NewExtension> {
+        let mut silent = self.extensions.values().filter(|known| known.is_silent);
+        let known = silent.find(|known| known.socket == Some(socket))?;
+        if known.connection_count() > 0 || known.outbox.is_closing() {
+            return None;
+        }
+        let credentials = opening::late_introduction(message)?;
+        Some(NewExtension::new(&credentials, known.expires_at))
     }
 
     fn is_online(&self, id: &str) -> bool {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_proxy_wire::{Id, IdKey};
+use mcp_proxy_wire::{Id, IdKey, Message};
 use rustc_hash::FxHashMap;
 
 use super::abandoned::AbandonedCommand;
-use super::attached::AttachedConnection;
+use super::attached::{AttachedConnection, QueuedCommand};
 use super::long_messages::LongMessage;
 use super::plain_ids::PlainIds;
 use super::shared_debugger::{SharedDebugger, TabSwitch};
@@ -28,6 +28,8 @@ use crate::tabs::{TabId, TabOwners, TabUse};
 pub(super) struct Extension {
     /// None while it is away.
     pub(super) socket: Option<SocketId>,
+    /// It was taken in without a word about itself, as direct mode allows.
+    pub(super) is_silent: bool,
     pub(super) offline_since: Option<Duration>,
     pub(super) expires_at: i64,
     pub(super) status_due: Duration,
@@ -38,10 +40,13 @@ pub(super) struct Extension {
     pub(super) asked_at_expiry: Option<i64>,
     /// One connection at a time has ids without a prefix, as in direct mode.
     preserves_ids: bool,
-    pub(super) connections: FxHashMap<RelayConnectionId, AttachedConnection>,
+    pub(super) connections: FxHashMap<RelayConnectionId, Box<AttachedConnection>>,
     /// The connection whose ids have no prefix.
     plain_ids: PlainIds,
     pub(super) turns: Turns,
+    /// How many messages the socket's writer has taken, and how many of these were begun, once nothing more is written.
+    pub(super) taken: u64,
+    pub(super) begun: Option<u64>,
     pub(super) tabs: TabOwners,
     /// Set for an extension that attaches to one tab for all clients.
     pub(super) debugger: Option<SharedDebugger>,
@@ -71,6 +76,8 @@ pub(super) struct SentCommand {
     pub(super) is_by_index: bool,
     /// Its place among all that were sent.
     pub(super) place: u64,
+    /// Its place among all messages that the socket's writer has taken.
+    pub(super) message: u64,
     pub(super) deadline: Duration,
 }
 
@@ -98,9 +105,13 @@ impl Extension {
         self.preserves_ids = context.settings.id_mode.preserves(new.id_mode);
         self.socket = Some(socket);
         self.offline_since = None;
+        let is_direct = context.settings.access == RelayAccess::Direct;
+        self.is_silent = is_direct && new.name.is_none();
         self.expires_at = new.expires_at;
         self.status_due = context.now.elapsed + context.settings.status_interval;
         self.questions.clear();
+        self.taken = 0;
+        self.begun = None;
         let is_shared = context.settings.shared_debugger || self.debugger.is_some();
         self.debugger = is_shared.then(SharedDebugger::default);
         // `proxy:1` was the question that it has answered. Numbers of an older socket are not used again: it may still answer them.
@@ -108,14 +119,14 @@ impl Extension {
         self.asked_at_expiry = None;
     }
 
-    pub(super) fn send(&mut self, message: Bytes, context: &mut RelayContext<'_>) {
+    pub(super) fn send(&mut self, message: Message, context: &mut RelayContext<'_>) {
         let Some(socket) = self.socket else {
             return;
         };
         context.sockets_with_output.push(socket);
         if self.outbox.bytes() + message.len() > context.settings.max_outbox {
             context.counters.slow_readers += 1;
-            let close = RelayClose::TryLater("the extension does not read");
+            let close = RelayClose::NotRead("the extension does not read");
             return self.outbox.cut(close);
         }
         self.outbox.push(message);
@@ -150,7 +161,7 @@ impl Extension {
         if is_new && (is_direct || self.preserves_ids) {
             self.plain_ids.claim(&connection);
         }
-        let new = || AttachedConnection::new(client);
+        let new = || Box::new(AttachedConnection::new(client));
         self.connections.entry(connection).or_insert_with(new);
     }
 
@@ -182,7 +193,8 @@ impl Extension {
                 if known.queue.is_empty() || bytes <= context.settings.max_queued_bytes {
                     known.queued_bytes = bytes;
                     self.turns.add(&command.connection);
-                    known.queue.push_back(command);
+                    let deadline = context.now.elapsed + context.settings.command_timeout;
+                    known.queue.push_back(QueuedCommand { command, deadline });
                     context.sockets_with_output.extend(self.socket);
                     return;
                 }
@@ -219,9 +231,10 @@ impl Extension {
         sent.sort_by_key(|command| command.place);
         for command in sent {
             context.counters.lost += 1;
-            let delivered = match command.place <= self.proven {
-                true => Delivered::Yes,
-                false => Delivered::Unknown,
+            let delivered = match command.place {
+                place if place <= self.proven => Delivered::Yes,
+                _ if self.begun.is_some_and(|begun| command.message > begun) => Delivered::No,
+                _ => Delivered::Unknown,
             };
             answer(
                 command.connection,
@@ -254,7 +267,7 @@ impl Extension {
             return;
         };
         known.queued_bytes = 0;
-        for command in std::mem::take(&mut known.queue) {
+        for QueuedCommand { command, .. } in std::mem::take(&mut known.queue) {
             context.counters.lost += 1;
             answer(command.connection, command.number, Err(fault()), context);
         }
@@ -327,7 +340,7 @@ impl Extension {
             let expired = known
                 .queue
                 .iter()
-                .take_while(|command| command.deadline <= now);
+                .take_while(|queued| queued.deadline <= now);
             late.extend(expired.map(|_| connection.clone()));
         }
         for connection in late {
@@ -369,7 +382,7 @@ impl Extension {
         let Some(known) = self.connections.get_mut(connection) else {
             return;
         };
-        if let Some(command) = known.queue.pop_front() {
+        if let Some(QueuedCommand { command, .. }) = known.queue.pop_front() {
             known.queued_bytes = known.queued_bytes.saturating_sub(command.message.len());
             answer(command.connection, command.number, Err(fault), context);
         }
@@ -389,8 +402,8 @@ impl Extension {
     pub(super) fn next_deadline(&self, now: Duration) -> Option<Duration> {
         let sent = self.sent.values().map(|sent| sent.deadline);
         let questions = self.questions.values().map(|(_, deadline)| *deadline);
-        let first = |known: &AttachedConnection| Some(known.queue.front()?.deadline);
-        let queued = self.connections.values().filter_map(first);
+        let connections = self.connections.values();
+        let queued = connections.filter_map(|known| Some(known.queue.front()?.deadline));
         let abandoned = self.next_abandoned(now);
         sent.chain(questions).chain(queued).chain(abandoned).min()
     }
@@ -409,7 +422,7 @@ impl Extension {
         &mut self,
         connection: &RelayConnectionId,
         context: &mut RelayContext<'_>,
-    ) -> Bytes {
+    ) -> Message {
         let number = self.ask(RelayQuestion::Tabs(connection.clone()), context);
         messages::request(&messages::relay_id(number), messages::GET_TABS, Some(b"{}"))
     }

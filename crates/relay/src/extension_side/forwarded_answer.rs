@@ -13,7 +13,7 @@ use super::extension::{Extension, SentCommand};
 use super::long_messages::LongMessage;
 use super::result_scanner::{ResultPart, ResultScanner};
 use crate::context::RelayContext;
-use crate::exchange::{AnswerCutCause, ToClients};
+use crate::exchange::{AnswerCutCause, CommandKey, ToClients};
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::{ExtensionId, RelayConnectionId};
 use crate::outbox::ANSWER_PART;
@@ -23,8 +23,7 @@ use crate::tabs;
 /// A long result on its way to a client.
 #[derive(Debug)]
 pub(super) struct ForwardedAnswer {
-    connection: RelayConnectionId,
-    number: u64,
+    command: CommandKey,
     scanner: ResultScanner,
     /// Of the message so far.
     length: usize,
@@ -58,14 +57,13 @@ impl Extension {
         else {
             return;
         };
+        let command = CommandKey { connection, number };
         context.exchange.to_clients(ToClients::AnswerBegins {
             extension: own.clone(),
-            connection: connection.clone(),
-            number,
+            command: command.clone(),
         });
         let answer = ForwardedAnswer {
-            connection,
-            number,
+            command,
             scanner: ResultScanner::default(),
             length: start,
             waiting: VecDeque::new(),
@@ -92,28 +90,26 @@ impl Extension {
         for part in parts {
             let mut bytes = match part {
                 ResultPart::Plain(bytes) => bytes,
-                ResultPart::Tab(shown) => self.own_tab(&answer.connection, shown),
+                ResultPart::Tab(shown) => self.own_tab(&answer.command.connection, shown),
             };
             while bytes.len() > ANSWER_PART {
                 answer.waiting.push_back(bytes.split_to(ANSWER_PART));
             }
             answer.waiting.push_back(bytes);
         }
-        let (number, is_cut_off) = (
-            answer.number,
-            answer.has_ended && !answer.scanner.is_complete(),
-        );
-        let is_too_long = answer.length > limit;
-        self.long = LongMessage::Forwarded(answer);
-        if is_too_long || is_cut_off {
-            let fault = match is_too_long {
-                true => RelayFault::TooLarge(limit),
-                false => RelayFault::EmptyAnswer,
-            };
-            cut(number, AnswerCutCause::Failed(fault), context);
-            return self.skip_rest(context);
+        let is_cut_off = answer.has_ended && !answer.scanner.is_complete();
+        let fault = match answer.length > limit {
+            true => Some(RelayFault::TooLarge(limit)),
+            false => is_cut_off.then_some(RelayFault::EmptyAnswer),
+        };
+        if let Some(fault) = &fault {
+            cut(&answer, AnswerCutCause::Failed(fault.clone()), context);
         }
-        self.send_waiting(context);
+        self.long = LongMessage::Forwarded(answer);
+        match fault {
+            Some(_) => self.skip_rest(context),
+            None => self.send_waiting(context),
+        }
     }
 
     /// Sends what there is credit for.
@@ -121,7 +117,6 @@ impl Extension {
         let LongMessage::Forwarded(answer) = &mut self.long else {
             return;
         };
-        let number = answer.number;
         let Some(credit) = &mut answer.credit else {
             return;
         };
@@ -129,15 +124,17 @@ impl Extension {
             && let Some(bytes) = answer.waiting.pop_front()
         {
             *credit -= i64::try_from(bytes.len()).unwrap_or(i64::MAX);
-            let piece = ToClients::AnswerPiece { number, bytes };
+            let command = answer.command.clone();
+            let piece = ToClients::AnswerPiece { command, bytes };
             context.exchange.to_clients(piece);
         }
         if !answer.waiting.is_empty() {
             answer.blocked_since.get_or_insert(context.now.elapsed);
         } else if answer.has_ended {
+            let command = answer.command.clone();
             context
                 .exchange
-                .to_clients(ToClients::AnswerEnds { number });
+                .to_clients(ToClients::AnswerEnds { command });
             self.long = LongMessage::Nothing;
         }
     }
@@ -160,9 +157,14 @@ impl Extension {
     }
 
     /// The client's side takes more of a long answer.
-    pub(super) fn add_credit(&mut self, number: u64, bytes: usize, context: &mut RelayContext<'_>) {
+    pub(super) fn add_credit(
+        &mut self,
+        command: &CommandKey,
+        bytes: usize,
+        context: &mut RelayContext<'_>,
+    ) {
         if let LongMessage::Forwarded(answer) = &mut self.long
-            && answer.number == number
+            && answer.command == *command
         {
             let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
             answer.credit = Some(answer.credit.unwrap_or(0).saturating_add(bytes));
@@ -177,9 +179,9 @@ impl Extension {
     }
 
     /// Nobody wants the rest of a long answer.
-    pub(super) fn skip_answer(&mut self, number: u64, context: &mut RelayContext<'_>) {
+    pub(super) fn skip_answer(&mut self, command: &CommandKey, context: &mut RelayContext<'_>) {
         if let LongMessage::Forwarded(answer) = &self.long
-            && answer.number == number
+            && answer.command == *command
         {
             self.skip_rest(context);
         }
@@ -188,7 +190,7 @@ impl Extension {
     /// The extension is lost, and the rest of what it was saying with it.
     pub(super) fn lose_long(&mut self, fault: RelayFault, context: &mut RelayContext<'_>) {
         if let LongMessage::Forwarded(answer) = std::mem::take(&mut self.long) {
-            cut(answer.number, AnswerCutCause::Failed(fault), context);
+            cut(&answer, AnswerCutCause::Failed(fault), context);
         }
     }
 
@@ -212,7 +214,7 @@ impl Extension {
                 AnswerCutCause::Failed(RelayFault::Timeout(Delivered::Yes))
             }
         };
-        cut(answer.number, cause, context);
+        cut(answer, cause, context);
         self.skip_rest(context);
     }
 
@@ -224,7 +226,7 @@ impl Extension {
                 Some(answer.next_deadline(settings, others_wait))
             }
             LongMessage::Collected(collected) => Some(collected.deadline),
-            LongMessage::Nothing | LongMessage::Skipped => None,
+            LongMessage::Nothing | LongMessage::Oversize(_) | LongMessage::Skipped => None,
         }
     }
 
@@ -269,7 +271,8 @@ impl ForwardedAnswer {
     }
 }
 
-fn cut(number: u64, cause: AnswerCutCause, context: &mut RelayContext<'_>) {
-    let cut = ToClients::AnswerCut { number, cause };
+fn cut(answer: &ForwardedAnswer, cause: AnswerCutCause, context: &mut RelayContext<'_>) {
+    let command = answer.command.clone();
+    let cut = ToClients::AnswerCut { command, cause };
     context.exchange.to_clients(cut);
 }

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use mcp_proxy_wire::{IdKey, Kind, Message, open_member_start, read_partial_head};
+use mcp_proxy_wire::{IdKey, Kind, Message, PartialHead, open_member_start, read_partial_head};
 
 use super::answer;
 use super::extension::{Extension, SentCommand};
@@ -17,6 +17,10 @@ use crate::fault::RelayFault;
 use crate::ids::ExtensionId;
 use crate::messages::AnsweredRequest;
 use crate::tabs::TabUse;
+
+/// How much is kept of the two ends of a message that is too long to be collected: enough for what stands around its result.
+const FRONT_KEPT: usize = 1024;
+const BACK_KEPT: usize = 4096;
 
 /// A piece of a message that is too long to come whole.
 #[derive(Clone, Debug)]
@@ -51,6 +55,8 @@ pub(super) enum LongMessage {
     Collected(CollectedMessage),
     /// It is forwarded.
     Forwarded(Box<ForwardedAnswer>),
+    /// It is too long, and whose answer it is may stand at its end.
+    Oversize(Box<MessageEnds>),
     /// Nobody wants the rest.
     Skipped,
 }
@@ -63,6 +69,29 @@ pub(super) struct CollectedMessage {
     key: Option<IdKey>,
     /// When more of it must have come.
     pub(super) deadline: Duration,
+}
+
+/// What is kept of a message that is too long to be collected.
+#[derive(Debug)]
+pub(super) struct MessageEnds {
+    front: Bytes,
+    back: Vec<u8>,
+}
+
+impl MessageEnds {
+    fn new(front: &[u8]) -> MessageEnds {
+        MessageEnds {
+            front: Bytes::copy_from_slice(&front[..front.len().min(FRONT_KEPT)]),
+            back: front[front.len().saturating_sub(BACK_KEPT)..].to_vec(),
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.back
+            .extend_from_slice(&bytes[bytes.len().saturating_sub(BACK_KEPT)..]);
+        let longer = self.back.len().saturating_sub(BACK_KEPT);
+        self.back.drain(..longer);
+    }
 }
 
 impl Extension {
@@ -88,6 +117,10 @@ impl Extension {
                 }
                 self.forward(answer, &piece.bytes, context);
             }
+            LongMessage::Oversize(mut ends) => {
+                ends.add(&piece.bytes);
+                self.continue_oversize(ends, is_last, context);
+            }
             LongMessage::Skipped if !is_last => self.long = LongMessage::Skipped,
             LongMessage::Skipped | LongMessage::Nothing => {}
         }
@@ -103,10 +136,7 @@ impl Extension {
     ) {
         let is_too_long = announced > context.settings.max_answer;
         let head = read_partial_head(&front, &[]);
-        let key = head.id.map(|id| id.key());
-        // The relay's own questions are answered like those of clients, but not by `sent`.
-        let key = key.filter(|key| matches!(AnsweredRequest::of(key), AnsweredRequest::Command));
-        let key = key.filter(|_| matches!(head.kind, Kind::Response | Kind::Error));
+        let key = answered_command(&head);
         let sent = key.as_ref().map(|key| self.sent.get(key));
         let deadline = context.now.elapsed + context.settings.command_timeout;
         let collected = |key| {
@@ -126,10 +156,7 @@ impl Extension {
                 self.refuse_answer(key, context);
                 LongMessage::Skipped
             }
-            _ if is_too_long => {
-                context.counters.ignored += 1;
-                LongMessage::Skipped
-            }
+            _ if is_too_long => LongMessage::Oversize(Box::new(MessageEnds::new(&front))),
             (Some(key), Some(Some(sent)))
                 if head.kind == Kind::Response && is_forwarded(sent.tab_use) =>
             {
@@ -152,10 +179,13 @@ impl Extension {
         context: &mut RelayContext<'_>,
     ) -> Option<Message> {
         if collected.bytes.len() + bytes.len() > context.settings.max_answer {
-            match &collected.key {
-                Some(key) => self.refuse_answer(key, context),
-                None => context.counters.ignored += 1,
-            }
+            let Some(key) = &collected.key else {
+                let mut ends = Box::new(MessageEnds::new(&collected.bytes));
+                ends.add(bytes);
+                self.continue_oversize(ends, is_last, context);
+                return None;
+            };
+            self.refuse_answer(key, context);
             if !is_last {
                 self.long = LongMessage::Skipped;
             }
@@ -174,6 +204,27 @@ impl Extension {
         }
         self.long = LongMessage::Collected(collected);
         None
+    }
+
+    /// A message that is too long is read to its end, which may say what it answers.
+    fn continue_oversize(
+        &mut self,
+        ends: Box<MessageEnds>,
+        is_last: bool,
+        context: &mut RelayContext<'_>,
+    ) {
+        if !is_last {
+            self.long = LongMessage::Oversize(ends);
+            return;
+        }
+        match answered_command(&read_partial_head(&ends.front, &ends.back)) {
+            Some(key) if self.sent.contains_key(&key) => self.refuse_answer(&key, context),
+            Some(key) => {
+                context.counters.late_answers += 1;
+                self.note_late_answer(&key);
+            }
+            None => context.counters.ignored += 1,
+        }
     }
 
     /// A command whose answer is too long.
@@ -205,6 +256,14 @@ impl Extension {
         }
         Some(sent)
     }
+}
+
+/// The command that a message answers, as far as its head tells. The relay's own questions are answered like commands, but are
+/// not found in `sent`.
+fn answered_command(head: &PartialHead) -> Option<IdKey> {
+    let is_answer = matches!(head.kind, Kind::Response | Kind::Error);
+    let key = head.id.as_ref().filter(|_| is_answer)?.key();
+    matches!(AnsweredRequest::of(&key), AnsweredRequest::Command).then_some(key)
 }
 
 /// Whether a result of such a command needs no reading.

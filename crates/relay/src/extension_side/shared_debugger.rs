@@ -4,7 +4,6 @@
 //! sees to it that the attached tab is the caller's: it selects that tab itself before it sends the command, and sends nothing
 //! that depends on the attached tab until that is done. Commands in one tab still run side by side.
 
-use bytes::Bytes;
 use mcp_proxy_wire::Message;
 use serde_json::json;
 
@@ -37,7 +36,7 @@ pub(super) enum DebuggerTurn {
     Ready,
     Waiting,
     /// The relay asks for the place of the tab, in order to select it.
-    Switch(Bytes),
+    Switch(Message),
 }
 
 impl Extension {
@@ -119,12 +118,12 @@ impl Extension {
         connection: &RelayConnectionId,
         tab: TabId,
         context: &RelayContext<'_>,
-    ) -> Bytes {
+    ) -> Message {
         let known = self.connections.get(connection);
         let next = known.and_then(|known| known.queue.front());
         let switch = TabSwitch {
             connection: connection.clone(),
-            number: next.map_or(0, |command| command.number),
+            number: next.map_or(0, |next| next.command.number),
             tab,
         };
         let number = self.ask(RelayQuestion::Place(switch), context);
@@ -175,7 +174,7 @@ impl Extension {
     ) {
         let known = self.connections.get(&switch.connection);
         let next = known.and_then(|known| known.queue.front());
-        if next.is_some_and(|command| command.number == switch.number) {
+        if next.is_some_and(|next| next.command.number == switch.number) {
             self.fail_next(&switch.connection, fault(Delivered::No), context);
         }
     }

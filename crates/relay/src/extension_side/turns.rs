@@ -6,15 +6,15 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
+use mcp_proxy_wire::{Message, Span};
 
+use super::attached::QueuedCommand;
 use super::extension::{Extension, SentCommand};
 use super::shared_debugger::DebuggerTurn;
 use crate::command::Command;
 use crate::context::RelayContext;
 use crate::fault::RelayFault;
 use crate::ids::RelayConnectionId;
-use crate::messages;
 use crate::outbox::SocketOutput;
 use crate::tabs::{self, ListedTab, TabId, TabReference, TabUse};
 
@@ -29,7 +29,7 @@ enum Turn {
     /// A command that has to wait.
     Waiting,
     /// A message to write.
-    Message(Bytes),
+    Message(Message),
     /// A command that was refused.
     Refused,
 }
@@ -64,11 +64,16 @@ impl Extension {
     pub(super) fn take(&mut self, budget: usize, context: &mut RelayContext<'_>) -> SocketOutput {
         let mut output = SocketOutput::default();
         self.outbox.take(budget, &mut output);
-        if self.outbox.is_closing() {
+        let is_closing = self.outbox.is_closing();
+        if !is_closing {
+            let status = self.connection_status.take();
+            output.messages.extend(status.map(Message::parse));
+        }
+        self.taken += output.messages.len() as u64;
+        if is_closing {
             return output;
         }
-        output.messages.extend(self.connection_status.take());
-        let mut bytes: usize = output.messages.iter().map(Bytes::len).sum();
+        let mut bytes: usize = output.messages.iter().map(Message::len).sum();
         let mut waiting = 0;
         while bytes < budget && waiting < self.turns.0.len() {
             let Some(connection) = self.turns.0.pop_front() else {
@@ -83,6 +88,7 @@ impl Extension {
                 Turn::Empty => continue,
                 Turn::Message(message) => {
                     bytes += message.len();
+                    self.taken += 1;
                     output.messages.push(message);
                 }
                 Turn::Waiting | Turn::Refused => {}
@@ -97,7 +103,7 @@ impl Extension {
         let Some(known) = self.connections.get_mut(connection) else {
             return Turn::Empty;
         };
-        let Some(next) = known.queue.front() else {
+        let Some(QueuedCommand { command: next, .. }) = known.queue.front() else {
             return Turn::Empty;
         };
         let tab_use = TabUse::of_command(&next.method, &next.message);
@@ -133,8 +139,9 @@ impl Extension {
                 return Turn::Waiting;
             }
         }
-        match self.pop(connection) {
-            Some(command) => Turn::Message(self.sent(command, tab_use, tab)),
+        let next = self.pop(connection);
+        match next.and_then(|next| self.sent(next, tab_use, tab)) {
+            Some(message) => Turn::Message(message),
             None => Turn::Empty,
         }
     }
@@ -148,11 +155,12 @@ impl Extension {
         }
     }
 
-    fn pop(&mut self, connection: &RelayConnectionId) -> Option<Command> {
+    fn pop(&mut self, connection: &RelayConnectionId) -> Option<QueuedCommand> {
         let known = self.connections.get_mut(connection)?;
-        let command = known.queue.pop_front()?;
-        known.queued_bytes = known.queued_bytes.saturating_sub(command.message.len());
-        Some(command)
+        let next = known.queue.pop_front()?;
+        let bytes = next.command.message.len();
+        known.queued_bytes = known.queued_bytes.saturating_sub(bytes);
+        Some(next)
     }
 
     /// The tab that a command is about, if it may be about it.
@@ -196,29 +204,24 @@ impl Extension {
     }
 
     /// Notes a command as sent. Its message is what the extension gets.
-    fn sent(&mut self, command: Command, tab_use: TabUse, tab: ResolvedTab) -> Bytes {
+    fn sent(&mut self, next: QueuedCommand, tab_use: TabUse, tab: ResolvedTab) -> Option<Message> {
+        let QueuedCommand { command, deadline } = next;
         let Command {
             connection,
             number,
             id,
-            method,
             message,
-            deadline,
+            ..
         } = command;
-        let Some(known) = self.connections.get_mut(&connection) else {
-            return Bytes::new();
-        };
+        let known = self.connections.get_mut(&connection)?;
         known.acquiring += usize::from(tab_use.acquires());
-        let Some(outgoing) = self.outgoing_id(&connection, &id) else {
-            return Bytes::new();
-        };
+        let outgoing = self.outgoing_id(&connection, &id)?;
         self.last_sent += 1;
-        let params = match (message.params(), &tab.by_index) {
-            (Some(params), Some(listed)) => Some(tabs::params_with_id(&message, params, listed)),
-            (Some(params), None) => Some(message.raw().slice(params.range())),
-            (None, _) => None,
-        };
-        let bytes = messages::request(&outgoing, &method, params.as_deref());
+        let edit = message.params().zip(tab.by_index.as_ref());
+        let edit =
+            edit.map(|(params, listed)| (params, tabs::params_with_id(&message, params, listed)));
+        let edits: Vec<(Span, &[u8])> = edit.iter().map(|(span, new)| (*span, &**new)).collect();
+        let message = message.restated(&outgoing, &edits)?;
         self.sent.insert(
             outgoing.key(),
             SentCommand {
@@ -228,9 +231,10 @@ impl Extension {
                 tab: tab.named,
                 is_by_index: tab.by_index.is_some(),
                 place: self.last_sent,
+                message: self.taken + 1,
                 deadline,
             },
         );
-        bytes
+        Some(message)
     }
 }

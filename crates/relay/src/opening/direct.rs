@@ -31,14 +31,14 @@ impl Opening {
         }
         let is_command = message.kind() == Kind::Request && !is_handshake(message);
         (is_command && self.path != SocketPath::Extension)
-            .then(|| OpeningStep::Begin(self.direct_peer(SocketRole::Client)))
+            .then(|| OpeningStep::Begin(direct_peer(SocketRole::Client)))
     }
 
     /// Who a socket is in direct mode that has said nothing more for a while, if that is known.
     pub fn silent_peer(&self) -> Option<Credentials> {
         match self.path {
             _ if self.access == RelayAccess::Tokens => None,
-            SocketPath::Client => Some(self.direct_peer(SocketRole::Client)),
+            SocketPath::Client => Some(direct_peer(SocketRole::Client)),
             SocketPath::Extension => Some(self.direct_extension(None)),
             SocketPath::Any if self.browser.is_some() => Some(self.direct_extension(None)),
             SocketPath::Any => None,
@@ -48,21 +48,32 @@ impl Opening {
     fn direct_extension(&self, answer: Option<&Message>) -> Credentials {
         // An error says that the extension has no token.
         let answer = answer.and_then(|answer| extension_credentials(answer, self.access).ok());
-        let mut shown = answer.unwrap_or_else(|| self.direct_peer(SocketRole::Extension));
+        let mut shown = answer.unwrap_or_else(|| direct_peer(SocketRole::Extension));
         shown.name = shown.name.or_else(|| self.browser.clone());
         shown
     }
+}
 
-    fn direct_peer(&self, role: SocketRole) -> Credentials {
-        Credentials {
-            role,
-            token: String::new(),
-            name: None,
-            client_id: None,
-            has_unusable_client_id: false,
-            id_mode: None,
-            request: None,
-        }
+/// What an extension says about itself in direct mode, if a message does.
+pub(crate) fn late_introduction(message: &Message) -> Option<Credentials> {
+    if is_answer_to_first(message) {
+        let shown = extension_credentials(message, RelayAccess::Direct).ok()?;
+        return (shown.name.is_some() || shown.client_id.is_some()).then_some(shown);
+    }
+    let mut shown = direct_peer(SocketRole::Extension);
+    shown.name = Some(introduced_browser(message)?);
+    Some(shown)
+}
+
+fn direct_peer(role: SocketRole) -> Credentials {
+    Credentials {
+        role,
+        token: String::new(),
+        name: None,
+        client_id: None,
+        has_unusable_client_id: false,
+        id_mode: None,
+        request: None,
     }
 }
 

@@ -34,6 +34,24 @@ pub(super) const DENIED_CDP: [&str; 25] = [
     "Target.setAutoAttach",
 ];
 
+/// The URL of a command, and the members in which commands carry a CDP method, its parameters, or other commands. The last ones
+/// are what Chrome calls the arguments of `debugger.sendCommand`, `tabs.create`, `tabs.update` and `windows.create`.
+pub(super) const CHECKED_MEMBERS: [&str; 13] = [
+    "url",
+    "method",
+    "command",
+    "cdpMethod",
+    "params",
+    "args",
+    "commands",
+    "actions",
+    "options",
+    "commandParams",
+    "createProperties",
+    "updateProperties",
+    "createData",
+];
+
 /// What a policy that is `read_only` leaves of the relay's own methods.
 pub(super) const READ_ONLY_METHODS: [&str; 10] = [
     super::FORWARD_CDP,

@@ -40,8 +40,25 @@ fn urls_are_checked_where_tabs_are_opened_and_navigated() {
     assert_eq!(check(&policy, "createWindow", several), Err(-32008));
     let listed = r#"{"args":[{"url":"https://my.bank.test:443/"}]}"#;
     assert_eq!(check(&policy, "chrome.tabs.create", listed), Err(-32008));
-    let sent = r#"{"method":"Page.navigate","params":{"url":"https://my.bank.test/x"}}"#;
-    assert_eq!(check(&policy, FORWARD_CDP, sent), Err(-32008));
+    for name in &CHECKED_MEMBERS[1..] {
+        for (open, close) in [("", ""), ("[1,", "]")] {
+            let wrapped = format!(r#"{{"{name}":{open}{{"url":"https://my.bank.test/"}}{close}}}"#);
+            assert_eq!(
+                check(&policy, "anything", &wrapped),
+                Err(-32008),
+                "{wrapped}"
+            );
+        }
+    }
+    for method in [
+        "Page.navigate",
+        "Network.loadNetworkResource",
+        "Fetch.continueRequest",
+    ] {
+        let sent =
+            format!(r#"{{"method":"{method}","params":{{"url":"https://my.bank.test/x"}}}}"#);
+        assert_eq!(check(&policy, FORWARD_CDP, &sent), Err(-32008), "{method}");
+    }
     assert_eq!(
         check(&policy, "createTab", r#"{"url":"https://a.test/"}"#),
         Ok(())
@@ -60,6 +77,14 @@ fn cdp_methods_are_found_in_other_commands_than_the_usual_one() {
             r#"{"command":{"method":"Network.getCookies"}}"#,
         ),
         ("cdp", r#"{"cdpMethod":"Network.\u0067etCookies"}"#),
+        (
+            "chrome.debugger.sendCommand",
+            r#"{"target":{"tabId":1},"method":"Page.enable","commandParams":{"method":"Network.getCookies"}}"#,
+        ),
+        (
+            "batch",
+            r#"{"commands":[{"method":"Page.enable"},{"method":"Network.getCookies"}]}"#,
+        ),
         (
             "chrome.debugger.sendCommand",
             r#"{"args":[{"tabId":1},"Network.getCookies",{}]}"#,

@@ -23,7 +23,7 @@ pub(super) struct UrlRules {
 enum UrlPattern {
     /// `*`
     Any,
-    /// Those without a host, such as `about:blank`.
+    /// Those of a scheme that needs no host, such as `about:blank`.
     Opaque(GlobMatcher),
     /// Those with one.
     Host(Box<HostPattern>),
@@ -37,6 +37,8 @@ struct HostPattern {
     /// The default port is the empty text.
     port: GlobMatcher,
     path: GlobMatcher,
+    /// Otherwise URLs are compared without theirs.
+    has_fragment: bool,
 }
 
 impl UrlRules {
@@ -56,12 +58,24 @@ impl UrlRules {
         if self.allowed.is_empty() && self.denied.is_empty() {
             return true;
         }
-        let Some(url) = UrlParts::read(url) else {
+        let Some(readings) = UrlParts::read(url) else {
             return false;
         };
-        let matches = |pattern: &UrlPattern| pattern.matches(&url);
+        let matches = |pattern: &UrlPattern| readings.iter().any(|url| pattern.matches(url));
         let is_allowed = self.allowed.is_empty() || self.allowed.iter().any(matches);
-        is_allowed && !self.denied.iter().any(matches)
+        is_allowed && !self.denied.iter().any(matches) && !self.may_hide(&readings)
+    }
+
+    /// Whether a URL may lead to a site that is denied, and its text does not tell. A rule can allow it all the same.
+    fn may_hide(&self, readings: &[UrlParts]) -> bool {
+        let names_host = |pattern: &UrlPattern| matches!(pattern, UrlPattern::Host(_));
+        let names_it = |pattern: &UrlPattern| {
+            let is_opaque = matches!(pattern, UrlPattern::Opaque(_));
+            is_opaque && readings.iter().any(|url| pattern.matches(url))
+        };
+        readings.last().is_some_and(UrlParts::is_inline)
+            && self.denied.iter().any(names_host)
+            && !self.allowed.iter().any(names_it)
     }
 }
 
@@ -84,8 +98,11 @@ impl UrlPattern {
                 _ => wrong("write *://HOST/PATH"),
             };
         };
-        let scheme = scheme.strip_suffix(':').unwrap_or(scheme);
+        let scheme = scheme.strip_suffix(':').unwrap_or_default();
         let scheme = scheme.to_ascii_lowercase();
+        if !is_scheme(&scheme.replace('*', "x")) {
+            return wrong("write *://HOST/PATH");
+        }
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
         let Some((host, port)) = split_port(authority) else {
@@ -118,6 +135,7 @@ impl UrlPattern {
             scheme: glob(&scheme)?,
             host: glob(&host)?,
             port: glob(port)?,
+            has_fragment: path.contains('#'),
             path: glob(&path)?,
         })))
     }
@@ -126,11 +144,16 @@ impl UrlPattern {
         match (self, url) {
             (UrlPattern::Any, _) => true,
             (UrlPattern::Opaque(pattern), UrlParts::Opaque(text)) => pattern.is_match(text),
+            (UrlPattern::Opaque(pattern), UrlParts::Host(url)) => pattern.is_match(url.text()),
             (UrlPattern::Host(pattern), UrlParts::Host(url)) => {
+                let path = match pattern.has_fragment {
+                    true => &url.path,
+                    false => url.path.split('#').next().unwrap_or_default(),
+                };
                 pattern.scheme.is_match(&url.scheme)
                     && pattern.host.is_match(&url.host)
                     && pattern.port.is_match(&url.port)
-                    && pattern.path.is_match(&url.path)
+                    && pattern.path.is_match(path)
             }
             _ => false,
         }

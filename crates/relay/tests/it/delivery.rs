@@ -36,6 +36,35 @@ fn a_lost_extension_fails_everything_at_once_and_says_what_was_delivered() {
 }
 
 #[test]
+fn a_command_that_the_writer_had_taken_and_not_begun_was_not_delivered() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(
+        r#"
+        E| 1
+        A> {"id":3,"method":"screenshot"}
+        E< {"id":"conn-1:3"}
+        A> {"id":4,"method":"screenshot"}
+        A> {"id":5,"method":"screenshot"}
+        E-
+        A< {"id":3,"error":{"code":-32004,"data":{"reason":"extension_gone","delivered":"unknown"}}}
+        A< {"id":4,"error":{"code":-32004,"data":{"reason":"extension_gone","delivered":false}}}
+        A< {"id":5,"error":{"code":-32004,"data":{"reason":"extension_gone","delivered":false}}}
+        A< {"method":"disconnected"}
+        E+ extension chrome
+        E< {"method":"authenticated"}
+        A> {"id":6,"method":"connect","params":{"extension_id":"ext-chrome"}}
+        A< {"id":6,"result":{"connection_id":"conn-1"}}
+        A> {"id":7,"method":"getTabs"}
+        E< {"id":"conn-1:7"}
+        E-
+        A< {"id":7,"error":{"code":-32004,"data":{"delivered":"unknown"}}}
+        A< {"method":"disconnected"}
+        "#,
+    );
+}
+
+#[test]
 fn a_command_that_is_not_answered_in_time_fails_and_its_late_answer_is_dropped() {
     let mut conversation = play(CONNECTED);
     conversation.continue_with(WITH_TAB);
@@ -175,6 +204,31 @@ fn a_restart_is_announced_and_everybody_is_closed() {
         A<! 1012
         "#,
     );
+}
+
+#[test]
+fn answers_of_peers_that_were_not_asked_have_no_effect() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(
+        r#"
+        F+ extension firefox
+        F< {"method":"authenticated"}
+        A> {"id":3,"method":"getTabs"}
+        E< {"id":"conn-1:3"}
+        F> {"id":"conn-1:3","result":{"forged":true}}
+        F> {"id":"conn-1:3","error":{"message":"forged"}}
+        F>[ {"id":"conn-1:3","result":{"forged":"
+        F>] at length"}}
+        A> {"id":"conn-1:3","result":{"forged":true}}
+        B+ client bob
+        B< {"id":0}
+        B> {"id":"conn-1:3","result":{"forged":true}}
+        E> {"id":"conn-1:3","result":{"forged":false}}
+        A< {"id":3,"result":{"forged":false}}
+        "#,
+    );
+    let counters = conversation.relay.counters();
+    assert_eq!((counters.late_answers, counters.ignored), (3, 2));
 }
 
 #[test]

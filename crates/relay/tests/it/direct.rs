@@ -215,6 +215,91 @@ fn browsers_without_an_id_of_their_own_are_named_after_themselves() {
 }
 
 #[test]
+fn an_extension_can_introduce_itself_late_until_somebody_uses_it() {
+    let mut conversation = play(
+        r#"
+        A+ client
+        A< {"id":0}
+        E+ silent
+        E< {"method":"authenticated","params":{"extension_id":"ext-browser"}}
+        E> {"id":"proxy:1","error":{"message":"No tokens"}}
+        E> {"id":"proxy:1","result":{"name":"Chrome","client_id":"chrome-5f3e"}}
+        E< {"method":"authenticated","params":{"extension_id":"ext-chrome-5f3e"}}
+        A> {"id":1,"method":"list_extensions"}
+        A< {"id":1,"result":{"extensions":[{"id":"ext-chrome-5f3e","name":"Chrome"}]}}
+        E> {"id":"proxy:1","result":{"name":"Chrome","client_id":"another"}}
+        F+ silent
+        F< {"method":"authenticated","params":{"extension_id":"ext-browser"}}
+        F> {"type":"handshake","browser":"Opera","version":"1.9.22"}
+        F< {"method":"authenticated","params":{"extension_id":"ext-opera"}}
+        G+ silent
+        G< {"method":"authenticated","params":{"extension_id":"ext-browser"}}
+        A> {"id":2,"method":"connect","params":{"extension_id":"ext-browser"}}
+        A< {"id":2,"result":{"extension_id":"ext-browser"}}
+        G> {"type":"handshake","browser":"Edge"}
+        A> {"id":3,"method":"getTabs"}
+        G< {"id":3,"method":"getTabs"}
+        "#,
+    );
+    assert_eq!(conversation.relay.peer_counts(), (1, 3));
+    // The older socket of the same extension is replaced.
+    conversation.continue_with(
+        r#"
+        H+ silent
+        H< {"method":"authenticated","params":{"extension_id":"ext-browser-2"}}
+        H> {"id":"proxy:1","result":{"client_id":"chrome-5f3e"}}
+        E<! 4409
+        H< {"method":"authenticated","params":{"extension_id":"ext-chrome-5f3e"}}
+        "#,
+    );
+}
+
+#[test]
+fn with_tokens_nobody_is_taken_in_without_a_word() {
+    crate::transcript::play(
+        r#"
+        E+ silent chrome
+        E< {"method":"authenticated","params":{"extension_id":"ext-chrome"}}
+        E> {"id":"proxy:1","result":{"name":"Chrome","client_id":"another"}}
+        "#,
+    );
+}
+
+#[test]
+fn a_client_can_say_its_name_late_until_it_connects() {
+    play(CONNECTED).continue_with(
+        r#"
+        B+ client
+        B< {"id":0,"result":{"mcp_client_id":"mcp-2"}}
+        B> {"id":1,"method":"mcp_handshake","params":{"accessToken":"token-ada","client_id":"bob"}}
+        B< {"id":1,"result":{"mcp_client_id":"mcp-bob"}}
+        B> {"id":2,"method":"connect","params":{"extension_id":"ext-chrome"}}
+        B< {"id":2,"result":{"connection_id":"conn-3"}}
+        B-
+        C+ client
+        C< {"id":0,"result":{"mcp_client_id":"mcp-4"}}
+        C> {"id":1,"method":"mcp_handshake","params":{"accessToken":"token-ada","client_id":"bob"}}
+        C< {"id":1,"result":{"mcp_client_id":"mcp-bob"}}
+        C> {"id":2,"method":"connect","params":{"extension_id":"ext-chrome"}}
+        C< {"id":2,"result":{"connection_id":"conn-3"}}
+        C> {"id":3,"method":"mcp_handshake","params":{"accessToken":"token-ada","client_id":"eve"}}
+        C< {"id":3,"result":{"mcp_client_id":"mcp-bob"}}
+        D+ client
+        D< {"id":0,"result":{"mcp_client_id":"mcp-5"}}
+        D> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
+        D< {"id":1,"result":{"connection_id":"conn-6"}}
+        D> {"id":2,"method":"mcp_handshake","params":{"accessToken":"token-ada","client_id":"bob"}}
+        D< {"id":2,"result":{"mcp_client_id":"mcp-5"}}
+        F+ client
+        F< {"id":0,"result":{"mcp_client_id":"mcp-7"}}
+        F> {"id":1,"method":"mcp_handshake","params":{"accessToken":"token-ada","client_id":"bob"}}
+        C<! 4409
+        F< {"id":1,"result":{"mcp_client_id":"mcp-bob"}}
+        "#,
+    );
+}
+
+#[test]
 fn a_mapped_client_that_resumes_stays_mapped() {
     play(CONNECTED).continue_with(
         r#"

@@ -172,7 +172,7 @@ fn connections_take_turns() {
     let ids: Vec<String> = taken
         .iter()
         .map(|message| {
-            let id = Message::parse(message.clone()).id().unwrap();
+            let id = message.id().unwrap();
             String::from_utf8(id.token().to_vec()).unwrap()
         })
         .collect();

@@ -5,7 +5,7 @@ use mcp_proxy_relay::{PiecePlace, RelaySettings};
 use crate::transcript::{CONNECTED, Conversation, WITH_TAB, play, play_with};
 
 /// A client with a tab, and a second client of the same extension.
-fn two_clients(settings: RelaySettings) -> Conversation {
+pub fn two_clients(settings: RelaySettings) -> Conversation {
     let mut conversation = play_with(settings, CONNECTED);
     conversation.continue_with(WITH_TAB);
     conversation.continue_with(
@@ -34,7 +34,7 @@ fn deaf_client() -> Conversation {
     conversation
 }
 
-const SCREENSHOT: &str = r#"
+pub const SCREENSHOT: &str = r#"
     A> {"id":3,"method":"screenshot"}
     E< {"id":"conn-1:3","method":"screenshot"}
 "#;
@@ -125,28 +125,55 @@ fn other_messages_of_the_client_wait_for_the_end_of_the_answer() {
 }
 
 #[test]
-fn what_the_relay_has_to_read_is_collected() {
+fn an_id_is_in_use_until_its_long_answer_has_ended() {
     let mut conversation = two_clients(RelaySettings::default());
+    conversation.continue_with(SCREENSHOT);
+    let client = conversation.socket("A");
     conversation.continue_with(
         r#"
-        A> {"id":3,"method":"createTab"}
-        E< {"id":"conn-1:3"}
-        E>[ {"id":"conn-1:3","result":{"tab":{"id"
-        E>] :12,"title":"b"}}}
-        A< {"id":3,"result":{"tab":{"id":12}}}
-        A> {"id":4,"method":"screenshot","params":{"tabId":12}}
-        E< {"id":"conn-1:4"}
-        E>[ {"id":"conn-1:4","error":{"message":"no","stack"
-        E>] :"at x"}}
-        A< {"id":4,"error":{"code":-32000,"message":"no"}}
-        A> {"id":5,"method":"screenshot"}
-        E< {"id":"conn-1:5"}
-        E>[ {"result":{"data":"the id comes la
-        E>] st"},"id":"conn-1:5"}
-        A< {"id":5,"result":{"data":"the id comes last"}}
-        E>[ {"method":"notifications/tab_info_update","params":{"currentTab":{"id":11,"title":"
-        E>] x"}}}
-        A< {"method":"notifications/tab_info_update"}
+        E>[ {"id":"conn-1:3","result":{"data":"x
+        A> {"id":3,"method":"getTabs"}
+        "#,
+    );
+    // All of the answer has come, and its client has not read the end.
+    conversation.deaf.push(client);
+    conversation.continue_with(
+        r#"
+        E>] "}}
+        A> {"id":3,"method":"getTabs"}
+        "#,
+    );
+    conversation.deaf.clear();
+    conversation.continue_with(
+        r#"
+        A< {"id":3,"result":{"data":"x"}}
+        A< {"id":3,"error":{"code":-32600}}
+        A< {"id":3,"error":{"code":-32600}}
+        A> {"id":3,"method":"getTabs"}
+        E< {"id":"conn-1:3#1","method":"getTabs"}
+        "#,
+    );
+}
+
+#[test]
+fn an_id_is_free_again_when_its_long_answer_was_cut() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(SCREENSHOT);
+    let client = conversation.socket("A");
+    conversation.deaf.push(client);
+    conversation.continue_with(
+        r#"
+        E>[ {"id":"conn-1:3","result":{"data":"x
+        E>]
+        "#,
+    );
+    conversation.deaf.clear();
+    conversation.continue_with(
+        r#"
+        A< {"id":3,"error":{"code":-32603}}
+        A> {"id":3,"method":"getTabs"}
+        E< {"id":"conn-1:3#1","method":"getTabs"}
         "#,
     );
 }
@@ -223,30 +250,6 @@ fn an_answer_of_which_nothing_was_written_fails_in_words() {
 }
 
 #[test]
-fn an_answer_that_is_known_to_be_too_large_fails_alone() {
-    let settings = RelaySettings {
-        max_answer: 1000,
-        ..RelaySettings::default()
-    };
-    let mut conversation = two_clients(settings);
-    conversation.continue_with(SCREENSHOT);
-    let announced = PiecePlace::First { announced: 1001 };
-    let front = r#"{"id":"conn-1:3","result":{"data":"x"#;
-    conversation.piece("E", front, announced);
-    conversation.continue_with(
-        r#"
-        A< {"id":3,"error":{"code":-32007,"data":{"reason":"too_large"}}}
-        E>| more
-        E>] "}}
-        A> {"id":4,"method":"screenshot"}
-        E< {"id":"conn-1:4"}
-        E> {"id":"conn-1:4","result":{}}
-        A< {"id":4}
-        "#,
-    );
-}
-
-#[test]
 fn an_answer_that_turns_out_to_be_too_large_closes_its_client_and_not_the_extension() {
     let settings = RelaySettings {
         max_answer: 200,
@@ -266,19 +269,6 @@ fn an_answer_that_turns_out_to_be_too_large_closes_its_client_and_not_the_extens
         E>] "}}}}
         E> {{"id":"conn-2:2","result":{{}}}}
         B< {{"id":2}}
-        "#
-    ));
-    // What is collected can still fail in words.
-    conversation.continue_with(&format!(
-        r#"
-        B> {{"id":3,"method":"createTab"}}
-        E< {{"id":"conn-2:3"}}
-        E>[ {{"id":"conn-2:3","result":{{"data":"
-        E>| {long}
-        B< {{"id":3,"error":{{"code":-32007}}}}
-        E>] "}}}}
-        E>[ {{"result":{{"data":"
-        E>] {long}"}}}}
         "#
     ));
 }
@@ -510,25 +500,6 @@ fn a_client_that_reads_a_little_holds_others_up_for_a_limited_time() {
         E>] "}}
         E> {"id":"conn-2:2","result":{"tabs":[{"id":11}]}}
         B< {"id":2,"result":{}}
-        "#,
-    );
-}
-
-#[test]
-fn a_message_that_is_collected_and_does_not_go_on_is_forgotten() {
-    let mut conversation = two_clients(RelaySettings::default());
-    conversation.continue_with(
-        r#"
-        E>[ {"method":"notifications/tab_info_update","params":{"text":"
-        @ 29
-        E>| more
-        @ 31
-        E>| too late
-        E>] "}}
-        A> {"id":3,"method":"getTabs"}
-        E< {"id":"conn-1:3"}
-        E> {"id":"conn-1:3","result":{"tabs":[{"id":11}]}}
-        A< {"id":3}
         "#,
     );
 }

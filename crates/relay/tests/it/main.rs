@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod audit;
+mod collected_answers;
 mod delivery;
 mod direct;
+mod driver;
 mod limits;
 mod long_answers;
 mod openings;

@@ -30,7 +30,7 @@ fn extension(expires_at: i64) -> NewExtension {
 fn methods(relay: &mut UserRelay, now: RelayTime) -> (Vec<String>, Option<u16>) {
     let output = relay.take(SOCKET, 1 << 20, now);
     let messages = output.messages.iter().map(|message| {
-        let value: Value = serde_json::from_slice(message).unwrap();
+        let value: Value = serde_json::from_slice(message.raw()).unwrap();
         let id = value["id"].as_str().unwrap_or_default();
         format!("{id}{}", value["method"].as_str().unwrap_or_default())
     });
@@ -102,7 +102,7 @@ fn a_client_is_closed_when_its_token_expires_unless_it_shows_another() {
     let shown = relay.renewal(SOCKET, &handshake).unwrap().unwrap();
     relay.renewed(SOCKET, &shown, 200, at(50));
     let output = relay.take(SOCKET, 1 << 20, at(50));
-    let renewed: Value = serde_json::from_slice(&output.messages[1]).unwrap();
+    let renewed: Value = serde_json::from_slice(output.messages[1].raw()).unwrap();
     assert_eq!(
         (&renewed["id"], &renewed["result"]["authenticated"]),
         (&2.into(), &true.into())

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `A+ client alice` | a client whose `client_id` is alice joins as socket A; without a name it gave none |
 //! | `E+ extension chrome` | an extension joins as socket E; with `chrome preserve` it asks for the ids of clients |
+//! | `E+ silent` | an extension that has said nothing about itself joins, as in direct mode |
 //! | `A+ /mcp` | socket A opens at this path, and has to show the token `token-ada` |
 //! | `A> {…}` | A says this |
 //! | `E>[ …`, `E>| …`, `E>] …` | E says the first, a further, the last piece of a long message |
@@ -12,6 +13,7 @@
 //! | `A<! 4409` | A is closed with this code |
 //! | `A-` | A's socket is gone |
 //! | `E\|` | from here on nothing can be written to E |
+//! | `E\| 2` | E's writer takes everything from here on, and writes two messages of it |
 //! | `@ 31` | 31 seconds later |
 //!
 //! A long message is heard when its last piece is.
@@ -42,6 +44,10 @@ pub struct Conversation {
     openings: BTreeMap<SocketId, Opening>,
     /// Sockets to which nothing can be written.
     stuck: BTreeSet<SocketId>,
+    /// How many messages can still be written to a socket whose writer takes all.
+    writable: BTreeMap<SocketId, usize>,
+    /// How many messages were written.
+    written: BTreeMap<SocketId, u64>,
     heard: BTreeMap<SocketId, VecDeque<Heard>>,
     /// Long messages that are heard in pieces.
     begun: BTreeMap<SocketId, Vec<u8>>,
@@ -77,6 +83,8 @@ impl Conversation {
             sockets: BTreeMap::new(),
             openings: BTreeMap::new(),
             stuck: BTreeSet::new(),
+            writable: BTreeMap::new(),
+            written: BTreeMap::new(),
             heard: BTreeMap::new(),
             begun: BTreeMap::new(),
             deaf: Vec::new(),
@@ -128,6 +136,9 @@ impl Conversation {
             "-" => {
                 let socket = self.sockets.remove(name).unwrap();
                 let now = self.now();
+                let written = self.written.get(&socket).copied();
+                self.relay
+                    .messages_begun(socket, written.unwrap_or_default());
                 self.relay.socket_closed(socket, now);
             }
             ">" if rest.starts_with(['[', '|', ']']) => {
@@ -137,6 +148,10 @@ impl Conversation {
             ">" => {
                 let message = Message::parse(rest.trim().to_owned());
                 self.speak(self.sockets[name], message);
+            }
+            "|" if !rest.is_empty() => {
+                let messages = rest.trim().parse().unwrap();
+                self.writable.insert(self.sockets[name], messages);
             }
             "|" => {
                 self.stuck.insert(self.sockets[name]);
@@ -202,7 +217,7 @@ impl Conversation {
             }
             _ => {
                 let new = NewExtension {
-                    name: Some("Chrome 141".to_owned()),
+                    name: (kind != "silent").then(|| "Chrome 141".to_owned()),
                     client_id,
                     id_mode,
                     expires_at: LATE,
@@ -289,7 +304,12 @@ impl Conversation {
                 if self.stuck.contains(&socket) {
                     continue;
                 }
-                let output = self.relay.take(socket, 1 << 20, now);
+                let mut output = self.relay.take(socket, 1 << 20, now);
+                if let Some(writable) = self.writable.get_mut(&socket) {
+                    output.messages.truncate(*writable);
+                    *writable -= output.messages.len();
+                }
+                *self.written.entry(socket).or_default() += output.messages.len() as u64;
                 if !output.pieces.is_empty() {
                     again.push(socket);
                 }
@@ -303,7 +323,7 @@ impl Conversation {
         for message in output.messages {
             let is_alone = !self.begun.contains_key(&socket);
             assert!(is_alone, "a message inside of another");
-            let value = serde_json::from_slice(&message).expect("the relay writes JSON");
+            let value = serde_json::from_slice(message.raw()).expect("the relay writes JSON");
             heard.push_back(Heard::Message(value));
         }
         for piece in output.pieces {

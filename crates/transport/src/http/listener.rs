@@ -19,7 +19,6 @@ use mcp_proxy_wire::{ErrorCode, Id, Message, error_response};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
-use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::admission::{Admission, Refusal};
@@ -29,6 +28,7 @@ use super::cors;
 use super::handler::RequestSource;
 use super::outgoing_body::{OutgoingBody, UnsentMessage};
 use super::routes::Routes;
+use super::tls_door::TlsDoor;
 use super::upgrade::{ConnectionSlot, PendingUpgrade};
 
 /// How long to wait after a connection could not be accepted.
@@ -123,7 +123,7 @@ impl Listener {
     /// tasks, so that sessions can still say that they end.
     pub async fn run(self, routes: Arc<Routes>, stop: impl Future<Output = ()>) {
         let places = ConnectionPlaces::new(self.options.limits.connections);
-        let acceptor = self.options.tls.clone().map(TlsAcceptor::from);
+        let tls = self.options.tls.clone().map(TlsDoor::new);
         let options = Arc::new(self.options);
         // Dropped with this future: that tells the upgraded connections.
         let (_running, listening) = watch::channel(());
@@ -166,10 +166,10 @@ impl Listener {
                     place,
                     activity: Arc::clone(&activity),
                 });
-                let acceptor = acceptor.clone();
+                let tls = tls.clone();
                 tokio::spawn(async move {
                     let _leave = LeaveOnDrop(activity);
-                    serve(stream, acceptor, client).await;
+                    serve(stream, tls, client).await;
                 })
             });
         }
@@ -185,15 +185,15 @@ fn is_out_of_descriptors(error: &std::io::Error) -> bool {
         .any(|known| error.raw_os_error() == Some(known.raw_os_error()))
 }
 
-async fn serve(stream: TcpStream, acceptor: Option<TlsAcceptor>, client: Arc<ClientConnection>) {
+async fn serve(stream: TcpStream, tls: Option<TlsDoor>, client: Arc<ClientConnection>) {
     let options = &client.options;
     let _ = tune(&stream, options.stall);
-    match acceptor {
+    match tls {
         None => http1(stream, client).await,
-        Some(acceptor) => {
+        Some(tls) => {
             let deadline = options.limits.tls_deadline;
-            let accepted = tokio::time::timeout(deadline, acceptor.accept(stream)).await;
-            if let Ok(Ok(stream)) = accepted {
+            let accepted = tokio::time::timeout(deadline, tls.accept(stream)).await;
+            if let Ok(Some(stream)) = accepted {
                 let _ = limit_unsent(stream.get_ref().0);
                 // Boxed: it is larger than the other way, and every connection would have room for it.
                 Box::pin(http1_or_2(stream, client)).await;

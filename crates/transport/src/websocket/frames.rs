@@ -100,6 +100,27 @@ pub(super) fn push_head(into: &mut Vec<u8>, kind: FrameKind, is_final: bool, len
     }
 }
 
+/// Of frames that we send, one behind the other in `bytes`, where the last one may end later: how many messages begin in the first
+/// `length` bytes, and where the frame ends that these bytes end in.
+pub(super) fn begun_frames(bytes: &[u8], length: usize) -> (u64, usize) {
+    let (mut messages, mut at) = (0, 0);
+    while at < length
+        && let Some([first, short, rest @ ..]) = bytes.get(at..)
+    {
+        messages += u64::from(first & 0x0f == FrameKind::Text as u8);
+        let (head, payload) = match (short, rest) {
+            (126, [high, low, ..]) => (4, usize::from(u16::from_be_bytes([*high, *low]))),
+            (127, _) => match rest.first_chunk() {
+                Some(long) => (10, u64::from_be_bytes(*long) as usize),
+                None => break,
+            },
+            (short, _) => (2, usize::from(*short)),
+        };
+        at += head + payload;
+    }
+    (messages, at)
+}
+
 /// Appends a control frame. A longer payload is cut.
 pub(super) fn push_control(into: &mut Vec<u8>, kind: FrameKind, payload: &[u8]) {
     let payload = &payload[..payload.len().min(CONTROL_MAX)];

@@ -1,6 +1,6 @@
 //! A WebSocket as a link: each message is a frame, or several if it is long and may come in pieces.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::{Bytes, BytesMut};
@@ -31,6 +31,7 @@ pub struct WebSocketHandle {
     max_message: AtomicUsize,
     passes_pieces: AtomicBool,
     announced: AtomicUsize,
+    messages_begun: Arc<AtomicU64>,
     close: Mutex<(u16, String)>,
 }
 
@@ -39,18 +40,20 @@ pub fn websocket_link<S>(socket: WebSocket<S>) -> (Link, Arc<WebSocketHandle>)
 where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
+    let (reader, writer) = socket.split();
     let handle = Arc::new(WebSocketHandle {
         max_message: AtomicUsize::new(0),
         passes_pieces: AtomicBool::new(false),
         announced: AtomicUsize::new(0),
+        messages_begun: writer.messages_begun(),
         close: Mutex::new((NORMAL, String::new())),
     });
-    let (reader, writer) = socket.split();
     let reader = MessageReader {
         reader,
         handle: Arc::clone(&handle),
         collected: BytesMut::new(),
         is_inside: false,
+        takes_several: false,
     };
     let writer = MessageWriter {
         writer: Some(writer),
@@ -82,6 +85,11 @@ impl WebSocketHandle {
     pub fn announced_length(&self) -> usize {
         self.announced.load(Ordering::Relaxed)
     }
+
+    /// Of how many messages at least one byte was written, so far. It is exact also when writing has failed or was given up.
+    pub fn messages_begun(&self) -> u64 {
+        self.messages_begun.load(Ordering::Relaxed)
+    }
 }
 
 struct MessageReader<S> {
@@ -91,6 +99,8 @@ struct MessageReader<S> {
     collected: BytesMut,
     /// The first piece of a message was passed on, and the last one was not.
     is_inside: bool,
+    /// All messages that have come are passed on at once. Not before somebody has set their limit: it holds from the next one on.
+    takes_several: bool,
 }
 
 impl<S: AsyncRead + AsyncWrite + Send> FrameReader for MessageReader<S> {
@@ -99,25 +109,44 @@ impl<S: AsyncRead + AsyncWrite + Send> FrameReader for MessageReader<S> {
             let max_message = self.handle.max_message.swap(0, Ordering::Relaxed);
             if max_message > 0 {
                 self.reader.set_max_message(max_message);
+                self.takes_several = true;
             }
-            loop {
-                let body = match self.reader.next().await {
-                    Ok(SocketEvent::Message(message)) => Some(Body::Whole(Message::parse(message))),
-                    Ok(SocketEvent::Piece { bytes, is_last }) => self.piece(bytes, is_last)?,
-                    Ok(SocketEvent::Pong) => None,
-                    Err(end) => return Err(link_end(&end)),
-                };
-                if let Some(body) = body {
-                    let envelope = TransportEnvelope::Bare;
-                    into.push(Frame::new(StreamId::Only, Origin::Client, envelope, body));
-                    return Ok(());
-                }
+            let mut is_done = false;
+            while !is_done {
+                let event = self.reader.next().await;
+                is_done = self.add(event.map_err(|end| link_end(&end))?, into)?;
             }
+            while self.takes_several
+                && let Some(Frame {
+                    body: Body::Whole(_),
+                    ..
+                }) = into.last()
+                && let Some(event) = self.reader.next_buffered()
+            {
+                self.add(event, into)?;
+            }
+            Ok(())
         })
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
+    /// Adds what an event comes to, and says whether it comes to anything.
+    fn add(&mut self, event: SocketEvent, into: &mut Vec<Frame>) -> Result<bool, LinkEnd> {
+        let body = match event {
+            SocketEvent::Message(message) => Some(Body::Whole(Message::parse(message))),
+            SocketEvent::Piece { bytes, is_last } => self.piece(bytes, is_last)?,
+            SocketEvent::Pong => None,
+        };
+        let frame = body.map(|body| {
+            let envelope = TransportEnvelope::Bare;
+            Frame::new(StreamId::Only, Origin::Client, envelope, body)
+        });
+        let is_some = frame.is_some();
+        into.extend(frame);
+        Ok(is_some)
+    }
+
     /// What a piece comes to. `None` while it is collected.
     fn piece(&mut self, bytes: Bytes, is_last: bool) -> Result<Option<Body>, LinkEnd> {
         if self.is_inside {

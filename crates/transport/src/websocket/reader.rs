@@ -133,6 +133,23 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
         }
     }
 
+    /// The next event of what has been read already, without waiting. What else is found there is left for
+    /// [`next`](SocketReader::next).
+    pub fn next_buffered(&mut self) -> Option<SocketEvent> {
+        while matches!(self.phase, Phase::Open) && !self.buffer.is_empty() {
+            match self.decoder.decode(&mut self.buffer) {
+                Ok(Decoded::Event(event)) => return Some(event),
+                Ok(Decoded::Ping(payload)) => self.pong = ControlState::Owed(payload),
+                Ok(Decoded::Close { code, reason }) => {
+                    self.begin_end(SocketEnd::ClosedByPeer { code, reason });
+                }
+                Ok(Decoded::More(_)) => return None,
+                Err(violation) => self.begin_end(violation.into()),
+            }
+        }
+        None
+    }
+
     /// Waits for bytes and does meanwhile what has to be done.
     async fn wait(&mut self, room: usize) -> Result<(), SocketEnd> {
         let Self {

@@ -5,6 +5,7 @@
 
 use std::io::{IoSlice, Result as IoResult};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt, WriteHalf};
 use tokio::sync::{Mutex, oneshot};
 use tokio::time::timeout;
 
-use super::frames::{CONTROL_MAX, FrameKind, push_control, push_head};
+use super::frames::{CONTROL_MAX, FrameKind, begun_frames, push_control, push_head};
 use super::{SocketEnd, UpgradedStream};
 
 /// Longer payloads are not copied.
@@ -33,6 +34,7 @@ pub struct SocketWriter<S = UpgradedStream> {
     tell: Option<oneshot::Sender<WriterNews>>,
     /// Between the first and the last piece of a message.
     is_inside_message: bool,
+    messages_begun: Arc<AtomicU64>,
 }
 
 /// What the reading half has to know.
@@ -87,15 +89,23 @@ pub enum SocketWriteError {
 }
 
 impl<S: AsyncWrite + Send> SocketWriter<S> {
-    pub(super) fn new(
-        side: Arc<Mutex<WriteSide<S>>>,
-        tell: oneshot::Sender<WriterNews>,
-    ) -> SocketWriter<S> {
+    pub(super) fn new(side: WriteSide<S>, tell: oneshot::Sender<WriterNews>) -> SocketWriter<S> {
         SocketWriter {
-            side,
+            messages_begun: Arc::clone(&side.messages_begun),
+            side: Arc::new(Mutex::new(side)),
             tell: Some(tell),
             is_inside_message: false,
         }
+    }
+
+    /// What the reading half writes through.
+    pub(super) fn side(&self) -> Arc<Mutex<WriteSide<S>>> {
+        Arc::clone(&self.side)
+    }
+
+    /// Of how many messages at least one byte was written, so far. It is exact also when a `send` has failed or was dropped.
+    pub(super) fn messages_begun(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.messages_begun)
     }
 
     /// Sends these, in as few writes as is sensible. If it is dropped before it is done, nothing can be sent any more.
@@ -168,6 +178,7 @@ pub(super) struct WriteSide<S> {
     io: WriteHalf<S>,
     stall: Duration,
     state: WriteState,
+    messages_begun: Arc<AtomicU64>,
     /// Control frames that are not written, or not to their end. Without any, it has no memory. For a peer that does not
     /// read, also the rest of the frame in front of the last one.
     unsent: Vec<u8>,
@@ -189,6 +200,7 @@ impl<S: AsyncWrite> WriteSide<S> {
             io,
             stall,
             state: WriteState::Open,
+            messages_begun: Arc::default(),
             unsent: Vec::new(),
         }
     }
@@ -329,26 +341,35 @@ impl<S: AsyncWrite> WriteSide<S> {
         progress(self.stall, self.io.shutdown()).await
     }
 
-    async fn write(&mut self, mut first: &[u8], mut second: &[u8]) -> Result<(), SocketWriteError> {
-        while !first.is_empty() || !second.is_empty() {
+    /// Writes frames, and behind them the payload of the last one.
+    async fn write(&mut self, frames: &[u8], payload: &[u8]) -> Result<(), SocketWriteError> {
+        let (mut written, mut begun) = (0, 0);
+        while written < frames.len() + payload.len() {
+            let first = frames.get(written..).unwrap_or_default();
+            let second = &payload[written.saturating_sub(frames.len())..];
             let slices = [IoSlice::new(first), IoSlice::new(second)];
-            let written = match (first, second) {
+            let taken = match (first, second) {
                 (one, []) | ([], one) => progress(self.stall, self.io.write(one)).await,
                 _ => progress(self.stall, self.io.write_vectored(&slices)).await,
             };
-            let written = match written.and_then(some_bytes) {
-                Ok(written) => written,
+            match taken.and_then(some_bytes) {
+                Ok(taken) => written += taken,
                 Err(error) => {
-                    if first.len() + second.len() <= REST_MAX {
+                    // Messages that follow in the buffer were not begun, and never will be.
+                    let (_, frame_end) = begun_frames(frames, written);
+                    let rest = frame_end.saturating_sub(written);
+                    if rest <= REST_MAX {
                         self.unsent = [first, second].concat();
+                        self.unsent.truncate(rest);
                         self.leave_close_frame(&error);
                     }
                     return Err(error);
                 }
-            };
-            let of_first = written.min(first.len());
-            first = &first[of_first..];
-            second = &second[written - of_first..];
+            }
+            let (messages, _) = begun_frames(frames, written);
+            self.messages_begun
+                .fetch_add(messages - begun, Ordering::Relaxed);
+            begun = messages;
         }
         Ok(())
     }

@@ -170,6 +170,32 @@ async fn messages_of_all_sizes_pass_through_our_websocket_under_tls() {
     assert_eq!(server.socket_end().await, SocketEnd::Closed);
 }
 
+on_both_runtimes!(
+    clients_that_do_not_finish_their_handshake_keep_nobody_out,
+    real_time
+);
+async fn clients_that_do_not_finish_their_handshake_keep_nobody_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let (own, client) = certificate(folder.path());
+    let server = Server::start(Choices {
+        tls: Some(own),
+        ..Choices::default()
+    })
+    .await;
+    let mut unfinished = Vec::new();
+    for _ in 0..150 {
+        let mut tcp = connect(&server).await;
+        // The beginning of a record that never comes.
+        tcp.write_all(&[22, 3, 1, 2, 0]).await.unwrap();
+        unfinished.push(tcp);
+    }
+    let connector = tokio_rustls::TlsConnector::from(client);
+    let tcp = connect(&server).await;
+    let name = "localhost".try_into().unwrap();
+    soon(connector.connect(name, tcp)).await.unwrap();
+    drop(unfinished);
+}
+
 on_both_runtimes!(fragments_like_those_of_chromium_are_joined, real_time);
 async fn fragments_like_those_of_chromium_are_joined() {
     let server = Server::start(Choices::default()).await;

@@ -1,7 +1,7 @@
 //! Passing over string content many bytes at a time.
 //!
-//! Sixteen bytes are looked at as one vector, which every processor has that we are built for, and in long runs
-//! thirty-two as an array that the compiler turns into vector instructions. No `unsafe` here.
+//! Sixteen bytes are looked at as one vector, which every processor has that we are built for, and in long runs four of
+//! these together. No `unsafe` here.
 
 use super::ScanEnd;
 use wide::u8x16;
@@ -83,20 +83,22 @@ fn escape_starts(backslashes: u32) -> u32 {
     starts
 }
 
-/// Passes whole blocks without a stop byte.
+/// Passes blocks without a stop byte, four at a time.
 fn skip_blocks(text: &[u8], mut at: usize, mut bits: u32) -> (usize, u32) {
-    while let Some(block) = chunk::<32>(text, at) {
-        let mut stop = 0;
-        let mut high = 0;
-        for byte in block {
-            stop |= u8::from(byte == b'"') | u8::from(byte == b'\\') | u8::from(byte < b' ');
-            high |= byte;
+    while let Some(blocks) = chunk::<{ 4 * BLOCK }>(text, at) {
+        let (blocks, _) = blocks.as_chunks::<BLOCK>();
+        let mut stops = u8x16::ZERO;
+        let mut seen = u8x16::ZERO;
+        for block in blocks {
+            let block = u8x16::new(*block);
+            stops |= stop_bytes(block);
+            seen |= block;
         }
-        bits |= u32::from(high & 0x80);
-        if stop != 0 {
+        bits |= seen.to_bitmask();
+        if stops.to_bitmask() != 0 {
             break;
         }
-        at += 32;
+        at += 4 * BLOCK;
     }
     (at, bits)
 }
@@ -138,13 +140,16 @@ fn chunk<const N: usize>(text: &[u8], at: usize) -> Option<[u8; N]> {
 #[inline(always)]
 fn marks(block: [u8; BLOCK]) -> (u32, u32) {
     let block = u8x16::new(block);
+    (stop_bytes(block).to_bitmask(), block.to_bitmask())
+}
+
+/// All bits of each byte that ends a plain run.
+#[inline(always)]
+fn stop_bytes(block: u8x16) -> u8x16 {
     let quote = block.simd_eq(u8x16::splat(b'"'));
     let backslash = block.simd_eq(u8x16::splat(b'\\'));
     let control = block.min(u8x16::splat(0x1f)).simd_eq(block);
-    (
-        (quote | backslash | control).to_bitmask(),
-        block.to_bitmask(),
-    )
+    quote | backslash | control
 }
 
 /// The index behind the escape whose backslash is at `at`. Lone surrogates are good JSON.

@@ -229,6 +229,45 @@ fn a_head_that_is_moved_is_the_head_that_would_be_read() {
 }
 
 #[test]
+fn a_message_is_restated_under_another_id_with_the_members_of_json_rpc_alone() {
+    let cases = [
+        (
+            r#"{ "x":1,"id":1, "params" : {"a":{"b":1},"c":2},"method":"m","result":5}"#,
+            "{}",
+            r#"{"jsonrpc":"2.0","id":"new","method":"m","params":{"a":{},"c":2}}"#,
+        ),
+        (
+            r#"{"result":{"a":null},"id":1}"#,
+            "[\n1]",
+            "{\"jsonrpc\":\"2.0\",\"id\":\"new\",\"result\":{\"a\":[\n1]}}",
+        ),
+        (
+            "{\"id\":1,\n\"error\":{\"code\":1,\"a\":\"b\"},\"result\":null}",
+            r#""c""#,
+            r#"{"jsonrpc":"2.0","id":"new","error":{"code":1,"a":"c"}}"#,
+        ),
+    ];
+    for (text, new, expected) in cases {
+        let before = message(text);
+        let object = before.params().or(before.error()).or(before.result());
+        let edited = before.member(object.unwrap(), "a").unwrap();
+        let edits = [(edited, new.as_bytes())];
+        let restated = before.restated(&Id::string("new"), &edits).unwrap();
+        let read = message(expected);
+        assert_eq!(restated.raw(), read.raw());
+        assert_eq!(restated.kind(), read.kind());
+        assert_eq!(restated.id(), read.id());
+        let spans = |message: &Message| [message.params(), message.result(), message.error()];
+        assert_eq!(spans(&restated), spans(&read), "{text}");
+        assert_eq!(restated.method(), read.method());
+        assert_eq!(restated.has_line_break(), read.has_line_break());
+    }
+    for text in ["[]", "{", r#"{"method":"m"}"#, "17"] {
+        assert!(message(text).restated(&Id::string("new"), &[]).is_none());
+    }
+}
+
+#[test]
 fn values_inside_are_exchanged_and_the_head_is_still_right() {
     let texts = [
         r#"{ "id":1, "method" : "tools/call","params":{"name":"a","arguments":{"b":[1]},"_meta":{}} }"#,

@@ -102,4 +102,8 @@ impl RelaySocketHandle for Handle {
     fn announced_length(&self) -> usize {
         self.0.announced_length()
     }
+
+    fn messages_begun(&self) -> u64 {
+        self.0.messages_begun()
+    }
 }

@@ -8,7 +8,8 @@
 //! | oversized messages | `garbage_before_the_handshake_hurts_nobody` (before the token), `oversized_messages_hurt_only_their_sender` |
 //! | floods | `a_flood_is_refused_and_the_other_client_is_served`; limits one by one: `limits` in the relay's tests |
 //! | garbage | `garbage_before_the_handshake_hurts_nobody`, `garbage_after_the_handshake_hurts_nobody` |
-//! | half-open sockets | `peers_that_are_gone_without_a_word_are_found_by_pings`, `garbage_before_the_handshake_hurts_nobody` |
+//! | half-open sockets | `peers_that_are_gone_without_a_word_are_found_by_pings`, `garbage_before_the_handshake_hurts_nobody`, and `driver::a_socket_that_never_shows_a_token_is_closed_after_the_deadline` in the relay's tests |
+//! | answers of others | `driver::another_users_extension_cannot_answer_a_command` and `delivery::answers_of_peers_that_were_not_asked_have_no_effect` in the relay's tests |
 //! | web pages, DNS rebinding | `web_pages_and_unknown_hosts_are_refused_and_extensions_are_not` |
 //! | what the policy denies | `a_policy_file_holds_for_its_user_in_every_wrapping`, `claims_of_a_token_do_not_widen_the_policy`, and `policies` in the relay's tests |
 //! | 10,000 random sequences against a model | `random::whatever_happens_everybody_gets_their_own_answers` in the relay's tests |

@@ -9,12 +9,18 @@ use super::parts::hex;
 pub(super) fn canonical_host(host: &str) -> Option<String> {
     if let Some(address) = host.strip_prefix('[') {
         let address: Ipv6Addr = address.strip_suffix(']')?.parse().ok()?;
-        return Some(format!("[{address}]"));
+        // It leads to the same machine.
+        return Some(match address.to_ipv4_mapped() {
+            Some(address) => address.to_string(),
+            None => format!("[{address}]"),
+        });
     }
     let host = decoded(host)?.to_ascii_lowercase();
     let host = host.strip_suffix('.').unwrap_or(&host);
     let is_part = |byte: u8| byte.is_ascii_graphic() && !b"#%/:<>?@[\\]^|".contains(&byte);
-    if !host.bytes().all(is_part) || host.ends_with('.') {
+    // Punycode of a name that needs none: browsers do not agree on it.
+    let is_needless = |label: &str| label.starts_with("xn--") && label.ends_with('-');
+    if !host.bytes().all(is_part) || host.ends_with('.') || host.split('.').any(is_needless) {
         return None;
     }
     let last = host.rsplit('.').next().unwrap_or_default();

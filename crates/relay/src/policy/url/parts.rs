@@ -22,35 +22,86 @@ pub(super) struct HostUrl {
     pub(super) path: String,
 }
 
+/// URLs inside of URLs. Browsers read fewer.
+const MAX_WRAPPERS: usize = 4;
+
+impl HostUrl {
+    /// The URL as a whole.
+    pub(super) fn text(&self) -> String {
+        let colon = if self.port.is_empty() { "" } else { ":" };
+        let HostUrl {
+            scheme,
+            host,
+            port,
+            path,
+        } = self;
+        format!("{scheme}://{host}{colon}{port}{path}")
+    }
+}
+
 impl UrlParts {
-    /// Reads a URL as a browser does. Nothing if it is not absolute or if a browser may read it in another way.
-    pub(super) fn read(url: &str) -> Option<UrlParts> {
-        let is_ignored = |character: char| character.is_ascii_control() || character == ' ';
+    /// Everything that a browser may read a URL as: itself, then what it wraps or stands for. Nothing if it is not absolute or if a
+    /// browser may read it in yet another way.
+    pub(super) fn read(url: &str) -> Option<Vec<UrlParts>> {
         let url: String = url
-            .trim_matches(is_ignored)
+            .trim_matches(|character| character <= ' ')
             .chars()
             .filter(|character| !matches!(character, '\t' | '\n' | '\r'))
             .collect();
+        let mut readings = Vec::new();
         let mut url = url.as_str();
-        loop {
+        for _ in 0..=MAX_WRAPPERS {
             let (scheme, rest) = url.split_once(':')?;
             if !is_scheme(scheme) {
                 return None;
             }
             let scheme = scheme.to_ascii_lowercase();
-            // It shows the source of another URL.
-            if scheme == "view-source" {
-                url = rest;
-                continue;
+            match scheme.as_str() {
+                "view-source" | "blob" | "filesystem" | "javascript" | "data" => {
+                    readings.push(UrlParts::Opaque(format!("{scheme}:{rest}")));
+                }
+                _ => {
+                    readings.push(read_rest(&scheme, rest)?);
+                    if is_own_page(&scheme, rest) {
+                        readings.push(read_rest("chrome", rest)?);
+                    }
+                    return Some(readings);
+                }
             }
-            return read_rest(scheme, rest);
+            match scheme.as_str() {
+                // What follows is not a URL, even if there are slashes in it.
+                "javascript" | "data" => return Some(readings),
+                // It has no origin.
+                "blob" | "filesystem" if rest.starts_with("null") => return Some(readings),
+                _ => url = rest,
+            }
         }
+        None
+    }
+
+    /// Whether it is a document or script that stands in the URL itself, or one that nobody knows the source of.
+    pub(super) fn is_inline(&self) -> bool {
+        let UrlParts::Opaque(text) = self else {
+            return false;
+        };
+        let schemes = ["javascript:", "data:", "blob:", "filesystem:"];
+        schemes.iter().any(|scheme| text.starts_with(scheme))
     }
 }
 
-fn read_rest(scheme: String, rest: &str) -> Option<UrlParts> {
+/// Whether a URL is another way to write `chrome://…`: `about:settings`, or the scheme of a browser that is made from Chrome.
+fn is_own_page(scheme: &str, rest: &str) -> bool {
+    let page = rest.split(['?', '#']).next().unwrap_or_default();
+    match scheme {
+        "about" => !["blank", "srcdoc"].contains(&page.to_ascii_lowercase().as_str()),
+        "edge" | "brave" | "opera" | "vivaldi" => true,
+        _ => false,
+    }
+}
+
+fn read_rest(scheme: &str, rest: &str) -> Option<UrlParts> {
     let is_file = scheme == "file";
-    let is_special = is_file || default_port(&scheme).is_some();
+    let is_special = is_file || default_port(scheme).is_some();
     let is_slash = |character: char| character == '/' || (is_special && character == '\\');
     let slashes = rest.find(|character| !is_slash(character));
     let slashes = slashes.unwrap_or(rest.len());
@@ -80,7 +131,7 @@ fn read_rest(scheme: String, rest: &str) -> Option<UrlParts> {
         Some(port) => port.parse::<u16>().ok()?.to_string(),
         None => String::new(),
     };
-    let is_default = default_port(&scheme).is_some_and(|own| own == port);
+    let is_default = default_port(scheme).is_some_and(|own| own == port);
     let port = if is_default { "" } else { &port };
     let path = resolved(rest, is_special);
     Some(host_url(scheme, &host, port, path))
@@ -95,9 +146,9 @@ fn file_path(rest: &str) -> String {
     path
 }
 
-fn host_url(scheme: String, host: &str, port: &str, path: String) -> UrlParts {
+fn host_url(scheme: &str, host: &str, port: &str, path: String) -> UrlParts {
     UrlParts::Host(HostUrl {
-        scheme,
+        scheme: scheme.to_owned(),
         host: host.to_owned(),
         port: port.to_owned(),
         path,
@@ -111,7 +162,8 @@ pub(super) fn default_port(scheme: &str) -> Option<&'static str> {
         "https" | "wss" => Some("443"),
         "ftp" => Some("21"),
         // Not special in the standard, but Chrome reads their slashes in the same way. They never have a port.
-        "chrome" | "chrome-extension" | "chrome-untrusted" | "devtools" | "edge" => Some(""),
+        "chrome" | "chrome-extension" | "chrome-untrusted" | "devtools" => Some(""),
+        "edge" | "brave" | "opera" | "vivaldi" => Some(""),
         _ => None,
     }
 }

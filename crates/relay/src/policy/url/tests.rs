@@ -19,7 +19,7 @@ fn denying(patterns: &[&str]) -> UrlRules {
 }
 
 /// Spellings that browsers read as `https://my.bank.test/`.
-const SAME: [&str; 17] = [
+const SAME: [&str; 20] = [
     "https://my.bank.test/",
     "https://my.bank.test",
     "https:my.bank.test/",
@@ -37,6 +37,9 @@ const SAME: [&str; 17] = [
     "https://good.test:1@evil.test@my.bank.test/",
     " \u{1}ht\ttps://my.ba\nnk.te\rst/ ",
     "view-source:https://my.bank.test/",
+    "View-Source:https:my.bank.test",
+    "view-source:view-source:https://my.bank.test/",
+    "https://my.bank.test/#fragment",
 ];
 
 #[test]
@@ -49,6 +52,70 @@ fn every_spelling_of_a_host_is_the_same_host() {
         assert!(allowed.admit(url), "{url:?}");
         assert!(!others.admit(url), "{url:?}");
     }
+}
+
+#[test]
+fn urls_inside_of_urls_are_judged_too() {
+    let denied = denying(&["*://*.bank.test/*"]);
+    let others = allowing(&["https://good.test/*"]);
+    for url in [
+        "blob:https://my.bank.test/9115d58c",
+        "blob:https:my.bank.test/9115d58c",
+        "filesystem:https://my.bank.test/temporary/x",
+        "view-source:blob:https://my.bank.test/9115d58c",
+        // What these lead to cannot be seen.
+        "javascript:location='https://my.bank.test'",
+        "javascript://my.good.test/%0alocation='//my.bank.test'",
+        "data:text/html,<iframe src=//my.bank.test>",
+        "data:text/html;base64,PGlmcmFtZT4",
+        "view-source:data:text/html,x",
+        "blob:null/9115d58c",
+    ] {
+        assert!(!denied.admit(url), "{url}");
+        assert!(!others.admit(url), "{url}");
+    }
+    assert!(denied.admit("blob:https://good.test/9115d58c"));
+    assert!(others.admit("blob:https://good.test/9115d58c"));
+    // Somebody allows them by name, or no site is denied.
+    let mut named = denying(&["*://*.bank.test/*"]);
+    named.allow(&texts(&["data:image/*", "*://*"])).unwrap();
+    assert!(named.admit("data:image/png,x"));
+    assert!(!named.admit("data:text/html,x"));
+    assert!(denying(&["file:*"]).admit("data:text/html,x"));
+    assert!(!denying(&["data:*"]).admit("data:text/html,x"));
+    assert!(!denying(&["view-source:*"]).admit("view-source:https://good.test/"));
+    let deep = format!("{}https://good.test/", "view-source:".repeat(100_000));
+    assert!(!others.admit(&deep));
+}
+
+#[test]
+fn pages_of_the_browser_itself_are_the_same_under_every_name() {
+    let denied = denying(&["chrome://settings/*"]);
+    for url in [
+        "chrome://settings/",
+        "chrome:settings",
+        "about:settings",
+        "About:Settings/passwords",
+        "about://settings",
+        "edge://settings/passwords",
+        "brave:settings",
+        "view-source:about:settings",
+    ] {
+        assert!(!denied.admit(url), "{url}");
+    }
+    for url in [
+        "about:blank",
+        "about:blank#x",
+        "about:srcdoc",
+        "about:version",
+    ] {
+        assert!(denied.admit(url), "{url}");
+    }
+    let blank = allowing(&["about:blank"]);
+    assert!(blank.admit("about:blank"));
+    assert!(!blank.admit("about:settings"));
+    assert!(!denying(&["about:settings"]).admit("about:settings"));
+    assert!(!denying(&["about:*"]).admit("about://settings"));
 }
 
 #[test]
@@ -86,6 +153,14 @@ fn what_browsers_may_read_in_another_way_is_denied_by_any_rule() {
         "https://my.bank.test:99999/",
         "https://my.bank.test:x/",
         "https://my.bank.test../",
+        "https://xn--bank-/",
+        "https://my.xn--bank-.test/",
+        "\u{7f}https://my.bank.test/",
+        "https://my.ba\u{ad}nk.test/",
+        "https://ⓜy.bank.test/",
+        "https://my.bank.test:+80/",
+        "blob:x",
+        "view-source:my.bank.test",
         "https://1.2.3.4.5/",
         "https://[::g]/",
         "https://",
@@ -112,6 +187,12 @@ fn addresses_are_compared_as_numbers() {
         "http://0177.0.0.01/",
         "http://127.0.0.1.:8080/",
         "http://[0:0:0:0:0:0:0:1]:80/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[::ffff:7f00:1]/",
+        "http://0X7F.1/",
+        "http://017700000001/",
+        "http://%31%32%37.0.0.1/",
+        "http://user@127.1:8080/",
     ] {
         assert!(!denied.admit(url), "{url}");
     }
@@ -148,12 +229,20 @@ fn paths_are_resolved_before_they_are_compared() {
     }
     assert!(allowed.admit("https://good.test/docs/?next=/../admin"));
     assert!(allowed.admit("https://good.test/x/../docs/a"));
+    let page = denying(&["*://good.test/admin"]);
+    assert!(!page.admit("https://good.test/admin#x"));
+    assert!(page.admit("https://good.test/admin2"));
+    assert!(!denying(&["*://good.test/#/admin"]).admit("https://good.test/#/admin"));
+    assert!(denying(&["*://good.test/#/admin"]).admit("https://good.test/"));
     assert!(allowing(&["https://good.test/ü"]).admit("https://good.test/%c3%bc"));
     assert!(allowing(&["https://good.test"]).admit("https://good.test/any"));
 }
 
 #[test]
 fn urls_without_a_host_have_patterns_of_their_own() {
+    assert!(!denying(&["file:*"]).admit("file:///etc/passwd"));
+    assert!(!denying(&["javascript:*"]).admit("javascript://x/%0aalert(1)"));
+    assert!(!denying(&["vscode:*"]).admit("vscode://file/x"));
     let denied = denying(&["javascript:*", "file://*", "chrome://*"]);
     for url in [
         "JavaScript:alert(1)",
@@ -189,6 +278,9 @@ fn patterns_that_could_mean_something_else_are_refused() {
         "*://*.bänk.test/*",
         "*://a@bank.test/*",
         "*://bank.test:x/*",
+        "//bank.test/*",
+        "view-source:https://bank.test/*",
+        "blob:https://bank.test/*",
     ] {
         assert!(rules.deny(&texts(&[pattern])).is_err(), "{pattern}");
     }

@@ -159,3 +159,37 @@ async fn small_pieces_are_gathered() {
     assert_eq!(length, 1_000_000);
     assert!(bodies <= 16, "{bodies}");
 }
+
+#[tokio::test]
+async fn messages_that_came_together_are_read_together_once_their_limit_is_set() {
+    let (mut link, handle, mut peer) = link();
+    let three = [frame(0x81, b"1"), frame(0x81, b"2"), frame(0x81, b"3")].concat();
+    peer.write_all(&three).await.unwrap();
+    // The second might be longer than the limit that the first one leads to.
+    let Body::Whole(first) = read(link.reader.as_mut()).await else {
+        panic!("in pieces");
+    };
+    assert_eq!(&**first.raw(), b"1");
+
+    handle.set_max_message(2 << 20);
+    let mut frames = Vec::new();
+    link.reader.read(&mut frames).await.unwrap();
+    let texts = frames.iter().map(|frame| match &frame.body {
+        Body::Whole(message) => message.raw().to_vec(),
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(texts.collect::<Vec<_>>(), [b"2", b"3"]);
+
+    let long = vec![b'x'; 1_500_000];
+    let behind = [frame(0x81, b"4"), frame(0x89, b"ping"), frame(0x81, &long)].concat();
+    peer.write_all(&behind).await.unwrap();
+    frames.clear();
+    link.reader.read(&mut frames).await.unwrap();
+    assert_eq!(frames.len(), 1);
+    frames.clear();
+    link.reader.read(&mut frames).await.unwrap();
+    assert!(
+        matches!(&frames[..], [Frame { body: Body::Whole(message), .. }] if message.len() == long.len())
+    );
+    expect(&mut peer, &[0x8a, 4, b'p', b'i', b'n', b'g']).await;
+}

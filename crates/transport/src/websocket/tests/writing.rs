@@ -142,6 +142,38 @@ async fn a_frame_that_is_too_long_to_be_ended_is_cut() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn messages_behind_the_one_that_a_peer_stopped_in_are_not_begun() {
+    let options = SocketOptions::default();
+    let ((mut reader, mut writer), mut peer) = socket(14, &options);
+    let begun = writer.messages_begun();
+    writer.send(&[text("whole")]).await.unwrap();
+    assert_eq!(begun.load(Ordering::Relaxed), 1);
+    let reading = tokio::spawn(async move { reader.next().await });
+    let messages = [text("one"), text("two"), text("three")];
+    let stalled = SocketWriteError::Stalled(options.stall);
+    assert_eq!(writer.send(&messages).await, Err(stalled));
+    assert_eq!(begun.load(Ordering::Relaxed), 3);
+    let close = close_frame(1013, "nothing was read");
+    let read = [b"\x81\x05whole\x81\x03one\x81\x03two", &close[..]].concat();
+    expect_end(&mut peer, &read).await;
+    assert!(reading.await.unwrap().is_err());
+}
+
+#[tokio::test]
+async fn a_send_that_was_dropped_has_begun_what_it_wrote_of() {
+    let long = || part(vec![b'x'; 100_000], PiecePart::Whole);
+    for messages in [[text("one"), text("two")], [long(), text("two")]] {
+        let ((_reader, mut writer), _peer) = socket(5, &SocketOptions::default());
+        tokio::select! {
+            biased;
+            sent = writer.send(&messages) => panic!("{sent:?}"),
+            () = std::future::ready(()) => {}
+        }
+        assert_eq!(writer.messages_begun().load(Ordering::Relaxed), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_slow_peer_is_not_given_up() {
     let ((_reader, mut writer), mut peer) = socket(1024, &SocketOptions::default());
     let large = vec![b'x'; 100_000];
