@@ -24,7 +24,7 @@ use crate::ids::{ExtensionId, McpClientId, SocketId};
 use crate::messages;
 use crate::opening::Credentials;
 use crate::outbox::{Outbox, RelayClose};
-use crate::rates::{CommandRate, ToldClock};
+use crate::rates::{CommandRate, RateClock};
 use crate::settings::RelaySettings;
 
 /// Extensions that are remembered after they have left, so that a client can be told about them.
@@ -67,7 +67,7 @@ pub(crate) struct ClientSide {
     directory: BTreeMap<ExtensionId, KnownExtension>,
     rate: CommandRate,
     control_rate: CommandRate,
-    clock: ToldClock,
+    clock: RateClock,
     next_number: u64,
 }
 
@@ -101,7 +101,7 @@ struct KnownExtension {
 }
 
 impl ClientSide {
-    pub(crate) fn new(user: &str, settings: &RelaySettings, clock: ToldClock) -> ClientSide {
+    pub(crate) fn new(user: &str, settings: &RelaySettings, clock: RateClock) -> ClientSide {
         ClientSide {
             user: user.to_owned(),
             sockets: FxHashMap::default(),

@@ -13,24 +13,24 @@ use governor::{Quota, RateLimiter};
 
 use crate::fault::RelayFault;
 
-/// The time that was last passed in.
+/// The clock of rate limits: the time that was last passed in.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ToldClock(Arc<AtomicU64>);
+pub(crate) struct RateClock(Arc<AtomicU64>);
 
 /// A limit on commands in a second.
 pub(crate) struct CommandRate {
-    limiter: RateLimiter<NotKeyed, InMemoryState, ToldClock, NoOpMiddleware<Nanos>>,
-    clock: ToldClock,
+    limiter: RateLimiter<NotKeyed, InMemoryState, RateClock, NoOpMiddleware<Nanos>>,
+    clock: RateClock,
 }
 
-impl ToldClock {
+impl RateClock {
     pub(crate) fn set(&self, now: Duration) {
         let nanoseconds = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         self.0.store(nanoseconds, Ordering::Relaxed);
     }
 }
 
-impl Clock for ToldClock {
+impl Clock for RateClock {
     type Instant = Nanos;
 
     fn now(&self) -> Nanos {
@@ -40,7 +40,7 @@ impl Clock for ToldClock {
 
 impl CommandRate {
     /// `per_second` of them, and as many at once after a pause. Zero counts as one.
-    pub(crate) fn new(per_second: u32, clock: &ToldClock) -> CommandRate {
+    pub(crate) fn new(per_second: u32, clock: &RateClock) -> CommandRate {
         let quota = Quota::per_second(NonZeroU32::new(per_second).unwrap_or(NonZeroU32::MIN));
         CommandRate {
             limiter: RateLimiter::direct_with_clock(quota, clock.clone()),
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn after_a_burst_the_next_command_waits_its_share_of_a_second() {
-        let clock = ToldClock::default();
+        let clock = RateClock::default();
         let rate = CommandRate::new(10, &clock);
         assert!((0..10).all(|_| rate.count().is_ok()));
         assert_eq!(

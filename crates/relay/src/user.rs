@@ -15,7 +15,7 @@ use crate::fault::RelayFault;
 use crate::ids::{IdSource, SocketId};
 use crate::opening::{self, Credentials};
 use crate::outbox::{Outbox, RelayClose, SocketOutput};
-use crate::rates::ToldClock;
+use crate::rates::RateClock;
 use crate::settings::{RelayAccess, RelaySettings};
 use crate::time::RelayTime;
 
@@ -26,7 +26,7 @@ use crate::time::RelayTime;
 #[derive(Debug)]
 pub struct UserRelay {
     name: String,
-    clock: ToldClock,
+    clock: RateClock,
     clients: ClientSide,
     extensions: ExtensionSide,
     shared: SharedRelayState,
@@ -41,7 +41,7 @@ impl UserRelay {
         if let Some(own) = settings.user_policies.get(name) {
             settings.policy = Arc::clone(own);
         }
-        let clock = ToldClock::default();
+        let clock = RateClock::default();
         UserRelay {
             name: name.to_owned(),
             clients: ClientSide::new(name, &settings, clock.clone()),

@@ -115,7 +115,7 @@ mod tests {
     use crate::context::SharedRelayState;
     use crate::exchange::CommandKey;
     use crate::ids::{IdSource, SocketId};
-    use crate::rates::ToldClock;
+    use crate::rates::RateClock;
     use crate::settings::RelaySettings;
     use crate::time::RelayTime;
 
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn messages_of_an_extensions_side_are_all_that_a_clients_side_needs() {
         let (settings, socket) = (RelaySettings::default(), SocketId(1));
-        let mut clients = ClientSide::new("ada", &settings, ToldClock::default());
+        let mut clients = ClientSide::new("ada", &settings, RateClock::default());
         let mut shared = SharedRelayState::new("ada", settings, IdSource::Counting(0));
         let mut context = shared.context(RelayTime::default());
         let new = NewClient {
