@@ -35,9 +35,9 @@ pub(crate) struct Command {
     pub(crate) message: Message,
 }
 
-/// What became of a message that is not a request.
+/// A message of a client that is not a request, and what to do with it.
 #[derive(Debug)]
-pub(crate) enum NotRequest {
+pub(crate) enum UnusableMessage {
     /// To be answered with this fault, under its id if it has one.
     Refuse(RelayFault),
     /// It needs no answer, and means nothing here.
@@ -47,21 +47,21 @@ pub(crate) enum NotRequest {
 /// Reads a message of a client, with the id under which it is answered.
 pub(crate) fn read(
     message: &Message,
-) -> Result<(Id, Result<ClientRequest, RelayFault>), NotRequest> {
+) -> Result<(Id, Result<ClientRequest, RelayFault>), UnusableMessage> {
     match message.kind() {
         Kind::Request => {}
-        Kind::Malformed => return Err(NotRequest::Refuse(RelayFault::NotJson)),
+        Kind::Malformed => return Err(UnusableMessage::Refuse(RelayFault::NotJson)),
         Kind::Batch => {
             let fault = RelayFault::InvalidRequest("batches are not supported");
-            return Err(NotRequest::Refuse(fault));
+            return Err(UnusableMessage::Refuse(fault));
         }
-        Kind::Notification | Kind::Response | Kind::Error => return Err(NotRequest::Ignore),
+        Kind::Notification | Kind::Response | Kind::Error => return Err(UnusableMessage::Ignore),
         Kind::Other => {
             let fault = RelayFault::InvalidRequest("method is missing");
-            return Err(NotRequest::Refuse(fault));
+            return Err(UnusableMessage::Refuse(fault));
         }
     }
-    let id = messages::client_id_of(message).map_err(NotRequest::Refuse)?;
+    let id = messages::client_id_of(message).map_err(UnusableMessage::Refuse)?;
     Ok((id, request(message)))
 }
 

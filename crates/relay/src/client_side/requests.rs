@@ -6,7 +6,7 @@ use serde_json::json;
 use super::ClientSide;
 use super::connections::ClientConnection;
 use super::departures::detach;
-use crate::command::{self, ClientRequest, Command, NotRequest};
+use crate::command::{self, ClientRequest, Command, UnusableMessage};
 use crate::context::RelayContext;
 use crate::exchange::ToExtension;
 use crate::fault::RelayFault;
@@ -30,11 +30,11 @@ impl ClientSide {
         }
         let (id, request) = match command::read(&message) {
             Ok(read) => read,
-            Err(NotRequest::Ignore) => {
+            Err(UnusableMessage::Ignore) => {
                 context.counters.ignored += 1;
                 return;
             }
-            Err(NotRequest::Refuse(fault)) => {
+            Err(UnusableMessage::Refuse(fault)) => {
                 return self.refuse(socket, message.id().as_ref(), &fault, context);
             }
         };
