@@ -33,7 +33,7 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
         handle,
         caller,
         early,
-        woken,
+        output_ready,
         name,
         token,
         ..
@@ -70,7 +70,7 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
             driver: Arc::clone(driver),
             user: Arc::clone(&user),
             id,
-            woken,
+            output_ready,
             handle,
             closed: None,
         },
@@ -265,7 +265,7 @@ struct FromRelay {
     driver: Arc<RelayDriver>,
     user: Arc<SharedUser>,
     id: SocketId,
-    woken: Arc<Notify>,
+    output_ready: Arc<Notify>,
     handle: Arc<dyn RelaySocketHandle>,
     closed: Option<RelayClose>,
 }
@@ -288,7 +288,7 @@ impl FrameReader for FromRelay {
                     return Ok(());
                 }
                 if self.closed.is_none() {
-                    self.woken.notified().await;
+                    self.output_ready.notified().await;
                 }
             }
         })

@@ -19,7 +19,7 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
         link,
         handle,
         early,
-        woken,
+        output_ready,
         caller,
         name,
         token,
@@ -31,7 +31,7 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
     let begun_before = handle.messages_begun();
     let (end, is_closed_here) = {
         let reading = read(driver, &user, id, &mut *reader, &*handle, early);
-        let writing = write(driver, &user, id, &mut *writer, &*handle, &woken);
+        let writing = write(driver, &user, id, &mut *writer, &*handle, &output_ready);
         tokio::select! {
             end = reading => (end, false),
             end = writing => (end, true),
@@ -135,12 +135,12 @@ async fn write(
     id: SocketId,
     writer: &mut dyn FrameWriter,
     handle: &dyn RelaySocketHandle,
-    woken: &Notify,
+    output_ready: &Notify,
 ) -> LinkEnd {
     loop {
         let output = user.take(id, driver.now());
         if output.is_empty() {
-            woken.notified().await;
+            output_ready.notified().await;
             continue;
         }
         if let Some(close) = output.close {

@@ -37,7 +37,7 @@ pub(super) struct Joined {
     /// Frames that came right behind the credentials.
     pub(super) early: Vec<Frame>,
     /// Notified when there is something to write.
-    pub(super) woken: Arc<Notify>,
+    pub(super) output_ready: Arc<Notify>,
     /// What the client or browser is called, for the record.
     pub(super) name: String,
     /// The token that it has shown.
@@ -100,7 +100,7 @@ pub(super) async fn open(
             socket.handle.set_max_message(usize::MAX);
         }
     }
-    let (user, woken) = join(driver, id, &credentials, &checked);
+    let (user, output_ready) = join(driver, id, &credentials, &checked);
     let name = credentials.name.or(credentials.client_id);
     Some(Joined {
         user,
@@ -109,7 +109,7 @@ pub(super) async fn open(
         handle: socket.handle,
         caller: socket.caller,
         early,
-        woken,
+        output_ready,
         name: name.unwrap_or_else(|| "MCP client".to_owned()),
         token: credentials.token,
     })
@@ -193,7 +193,7 @@ fn join(
             user
         }
     };
-    let woken = user.remember(id, checked.clone());
+    let output_ready = user.remember(id, checked.clone());
     // A user with a socket is not forgotten, and others need not wait.
     drop(users);
     user.change(driver.now(), |relay, now| match credentials.role {
@@ -206,7 +206,7 @@ fn join(
             relay.extension_joined(id, &new, now);
         }
     });
-    (user, woken)
+    (user, output_ready)
 }
 
 /// Checks the credentials that an open socket shows again. Whether they are good, and the same user's.
