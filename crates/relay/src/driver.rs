@@ -143,23 +143,23 @@ impl RelayDriver {
         let id = SocketId(self.next_socket.fetch_add(1, Ordering::Relaxed));
         // What is large and does not last, or is not for every socket, does not count for those that idle.
         let opening = Box::pin(opening_socket::open(self, id, socket));
-        let Some(joined) = opening.await else {
+        let Some(socket) = opening.await else {
             return;
         };
         let _leaves = LeaveOnDrop {
             driver: Arc::clone(self),
-            user: Arc::clone(&joined.user),
+            user: Arc::clone(&socket.user),
             id,
         };
         // It may have joined while the others were told.
         if self.is_stopping.load(Ordering::SeqCst) {
-            joined
+            socket
                 .user
                 .change(self.now(), |relay, now| relay.shut_down(now));
         }
-        match joined.role {
-            SocketRole::Client => Box::pin(client_socket::serve(self, id, joined)).await,
-            SocketRole::Extension => Box::pin(extension_socket::serve(self, id, joined)).await,
+        match socket.role {
+            SocketRole::Client => Box::pin(client_socket::serve(self, id, socket)).await,
+            SocketRole::Extension => Box::pin(extension_socket::serve(self, id, socket)).await,
         }
     }
 

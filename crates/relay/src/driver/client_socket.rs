@@ -13,7 +13,7 @@ use mcp_proxy_wire::{
 use tokio::sync::{Mutex, Notify};
 
 use super::known_tokens::KnownTokens;
-use super::opening_socket::{self, Joined, server_frame};
+use super::opening_socket::{self, AuthenticatedSocket, server_frame};
 use super::shared_user::SharedUser;
 use super::{RelayDriver, RelaySocketHandle};
 use crate::fault::RelayFault;
@@ -26,8 +26,8 @@ use crate::settings::RelayAccess;
 const RELAY: &str = "relay";
 
 /// Serves a client until its socket ends or the relay closes it.
-pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joined) {
-    let Joined {
+pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, socket: AuthenticatedSocket) {
+    let AuthenticatedSocket {
         user,
         link,
         handle,
@@ -37,7 +37,7 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
         name,
         token,
         ..
-    } = joined;
+    } = socket;
     let mut client = Peer::new(Transport::WebSocket).named(&name);
     client.caller = caller;
     let run = &driver.options.run;

@@ -6,15 +6,15 @@ use mcp_proxy_core::{FrameReader, FrameWriter, LinkEnd};
 use mcp_proxy_wire::{Body, Frame, Message};
 use tokio::sync::Notify;
 
-use super::opening_socket::{self, Joined};
+use super::opening_socket::{self, AuthenticatedSocket};
 use super::shared_user::SharedUser;
 use super::{RelayDriver, RelaySocketHandle};
 use crate::extension_side::{MessagePiece, PiecePlace};
 use crate::ids::SocketId;
 
 /// Serves an extension until its socket ends or the relay closes it.
-pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joined) {
-    let Joined {
+pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, socket: AuthenticatedSocket) {
+    let AuthenticatedSocket {
         user,
         link,
         handle,
@@ -24,7 +24,7 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, joined: Joine
         name,
         token,
         role: _,
-    } = joined;
+    } = socket;
     // Nobody asks for them again, and a socket may be open for days.
     drop((caller, name, token));
     let (mut reader, mut writer) = (link.reader, link.writer);

@@ -28,7 +28,7 @@ const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
 const DIRECT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A socket whose user is known.
-pub(super) struct Joined {
+pub(super) struct AuthenticatedSocket {
     pub(super) user: Arc<SharedUser>,
     pub(super) role: SocketRole,
     pub(super) link: Link,
@@ -49,7 +49,7 @@ pub(super) async fn open(
     driver: &Arc<RelayDriver>,
     id: SocketId,
     mut socket: RelaySocket,
-) -> Option<Joined> {
+) -> Option<AuthenticatedSocket> {
     let deadline = driver.options.authentication_deadline;
     let access = driver.options.settings.access;
     let shown = timeout(deadline, credentials(&mut socket, access)).await;
@@ -102,7 +102,7 @@ pub(super) async fn open(
     }
     let (user, output_ready) = join(driver, id, &credentials, &checked);
     let name = credentials.name.or(credentials.client_id);
-    Some(Joined {
+    Some(AuthenticatedSocket {
         user,
         role: credentials.role,
         link: socket.link,
