@@ -44,7 +44,9 @@ pub use driver::{
 pub use extension_side::{MessagePiece, NewExtension, PiecePlace};
 pub use fault::{Delivered, RelayFault};
 pub use ids::{ExtensionId, IdSource, RelayConnectionId, SocketId};
-pub use opening::{Credentials, Opening, OpeningStep, SocketPath, SocketRole, TokenRefusal};
+pub use opening::{
+    AuthenticationStep, Credentials, SocketAuthentication, SocketPath, SocketRole, TokenRefusal,
+};
 pub use outbox::{AnswerPart, AnswerPiece, RelayClose, SocketOutput};
 pub use policy::{PolicyList, RelayPolicy};
 pub use settings::{CommandIdMode, RelayAccess, RelayRates, RelaySettings};

@@ -76,7 +76,7 @@ impl TokenRefusal {
 
 /// A socket before it is authenticated.
 #[derive(Debug)]
-pub struct Opening {
+pub struct SocketAuthentication {
     path: SocketPath,
     access: RelayAccess,
     /// What an extension called its browser before it was asked.
@@ -85,7 +85,7 @@ pub struct Opening {
 
 /// What to do after a message of such a socket.
 #[derive(Debug)]
-pub enum OpeningStep {
+pub enum AuthenticationStep {
     /// Write this, which may be nothing, and wait.
     Wait(SocketOutput),
     /// Check these.
@@ -105,10 +105,10 @@ impl std::fmt::Debug for Credentials {
     }
 }
 
-impl Opening {
+impl SocketAuthentication {
     /// A new socket at a path.
-    pub fn new(path: SocketPath, access: RelayAccess) -> Opening {
-        Opening {
+    pub fn new(path: SocketPath, access: RelayAccess) -> SocketAuthentication {
+        SocketAuthentication {
             path,
             access,
             browser: None,
@@ -124,7 +124,7 @@ impl Opening {
     }
 
     /// A message of the peer.
-    pub fn message(&mut self, message: &Message) -> OpeningStep {
+    pub fn message(&mut self, message: &Message) -> AuthenticationStep {
         if self.access == RelayAccess::Direct
             && let Some(step) = self.direct_message(message)
         {
@@ -132,26 +132,30 @@ impl Opening {
         }
         if self.path != SocketPath::Client && is_answer_to_first(message) {
             return match extension_credentials(message, self.access) {
-                Ok(credentials) => OpeningStep::Check(credentials),
-                Err(_) => OpeningStep::Wait(closed(RelayClose::Unauthorized("no credentials"))),
+                Ok(credentials) => AuthenticationStep::Check(credentials),
+                Err(_) => {
+                    AuthenticationStep::Wait(closed(RelayClose::Unauthorized("no credentials")))
+                }
             };
         }
         if self.path == SocketPath::Extension {
             // An extension is passive. What it says before it is known has no meaning.
-            return OpeningStep::Wait(SocketOutput::default());
+            return AuthenticationStep::Wait(SocketOutput::default());
         }
         match message.kind() {
             _ if is_handshake(message) => match client_credentials(message, self.access) {
-                Ok(credentials) => OpeningStep::Check(credentials),
-                Err(fault) => OpeningStep::Wait(answered(message, &fault)),
+                Ok(credentials) => AuthenticationStep::Check(credentials),
+                Err(fault) => AuthenticationStep::Wait(answered(message, &fault)),
             },
-            Kind::Request => OpeningStep::Wait(answered(message, &RelayFault::NotAuthenticated)),
-            Kind::Malformed => OpeningStep::Wait(answered(message, &RelayFault::NotJson)),
+            Kind::Request => {
+                AuthenticationStep::Wait(answered(message, &RelayFault::NotAuthenticated))
+            }
+            Kind::Malformed => AuthenticationStep::Wait(answered(message, &RelayFault::NotJson)),
             Kind::Batch => {
                 let fault = RelayFault::InvalidRequest("batches are not supported");
-                OpeningStep::Wait(answered(message, &fault))
+                AuthenticationStep::Wait(answered(message, &fault))
             }
-            _ => OpeningStep::Wait(SocketOutput::default()),
+            _ => AuthenticationStep::Wait(SocketOutput::default()),
         }
     }
 }

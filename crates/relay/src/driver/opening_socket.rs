@@ -15,7 +15,9 @@ use crate::audit::AuditedAction;
 use crate::client_side::NewClient;
 use crate::extension_side::NewExtension;
 use crate::ids::{IdSource, SocketId};
-use crate::opening::{Credentials, Opening, OpeningStep, SocketRole, TokenRefusal};
+use crate::opening::{
+    AuthenticationStep, Credentials, SocketAuthentication, SocketRole, TokenRefusal,
+};
 use crate::outbox::{RelayClose, SocketOutput};
 use crate::settings::RelayAccess;
 use crate::user::UserRelay;
@@ -129,7 +131,7 @@ async fn credentials(
     socket: &mut RelaySocket,
     access: RelayAccess,
 ) -> Result<(Credentials, Vec<Frame>), SocketOutput> {
-    let mut opening = Opening::new(socket.path, access);
+    let mut opening = SocketAuthentication::new(socket.path, access);
     if let Some(first) = opening.first_message() {
         write(socket.link.writer.as_mut(), vec![first])
             .await
@@ -156,16 +158,16 @@ async fn credentials(
                 continue;
             };
             match opening.message(message) {
-                OpeningStep::Wait(output) if output.close.is_some() => return Err(output),
-                OpeningStep::Wait(output) => {
+                AuthenticationStep::Wait(output) if output.close.is_some() => return Err(output),
+                AuthenticationStep::Wait(output) => {
                     write(socket.link.writer.as_mut(), output.messages)
                         .await
                         .map_err(|_| SocketOutput::default())?;
                 }
-                OpeningStep::Check(credentials) => {
+                AuthenticationStep::Check(credentials) => {
                     return Ok((credentials, rest.collect()));
                 }
-                OpeningStep::Begin(credentials) => {
+                AuthenticationStep::Begin(credentials) => {
                     let early = std::iter::once(frame).chain(rest);
                     return Ok((credentials, early.collect()));
                 }

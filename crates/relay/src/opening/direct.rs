@@ -6,8 +6,8 @@
 use mcp_proxy_wire::{Kind, Message};
 
 use super::{
-    Credentials, MAX_NAME, Opening, OpeningStep, SocketPath, SocketRole, extension_credentials,
-    is_answer_to_first, is_handshake,
+    AuthenticationStep, Credentials, MAX_NAME, SocketAuthentication, SocketPath, SocketRole,
+    extension_credentials, is_answer_to_first, is_handshake,
 };
 use crate::messages;
 use crate::outbox::SocketOutput;
@@ -16,22 +16,24 @@ use crate::settings::RelayAccess;
 /// The `type` of the message with which an extension introduces itself.
 const HELLO: &str = "handshake";
 
-impl Opening {
+impl SocketAuthentication {
     /// What a message means in direct mode, if it means something else there.
-    pub(super) fn direct_message(&mut self, message: &Message) -> Option<OpeningStep> {
+    pub(super) fn direct_message(&mut self, message: &Message) -> Option<AuthenticationStep> {
         if self.path != SocketPath::Client {
             if is_answer_to_first(message) {
-                return Some(OpeningStep::Check(self.direct_extension(Some(message))));
+                return Some(AuthenticationStep::Check(
+                    self.direct_extension(Some(message)),
+                ));
             }
             if let Some(browser) = introduced_browser(message) {
                 self.browser = Some(browser);
                 // The answer to `authenticate` may still say more.
-                return Some(OpeningStep::Wait(SocketOutput::default()));
+                return Some(AuthenticationStep::Wait(SocketOutput::default()));
             }
         }
         let is_command = message.kind() == Kind::Request && !is_handshake(message);
         (is_command && self.path != SocketPath::Extension)
-            .then(|| OpeningStep::Begin(direct_peer(SocketRole::Client)))
+            .then(|| AuthenticationStep::Begin(direct_peer(SocketRole::Client)))
     }
 
     /// Who a socket is in direct mode that has said nothing more for a while, if that is known.

@@ -1,7 +1,8 @@
 //! Direct mode: one user, no tokens, and ids as the seed has them there.
 
 use mcp_proxy_relay::{
-    Credentials, Opening, OpeningStep, RelayAccess, RelaySettings, SocketPath, SocketRole,
+    AuthenticationStep, Credentials, RelayAccess, RelaySettings, SocketAuthentication, SocketPath,
+    SocketRole,
 };
 use mcp_proxy_wire::Message;
 
@@ -18,23 +19,23 @@ fn play(transcript: &str) -> Conversation {
     play_with(direct(), transcript)
 }
 
-fn opening(path: SocketPath) -> Opening {
-    Opening::new(path, RelayAccess::Direct)
+fn opening(path: SocketPath) -> SocketAuthentication {
+    SocketAuthentication::new(path, RelayAccess::Direct)
 }
 
-fn say(opening: &mut Opening, text: &str) -> OpeningStep {
+fn say(opening: &mut SocketAuthentication, text: &str) -> AuthenticationStep {
     opening.message(&Message::parse(text.to_owned()))
 }
 
-fn checked(step: OpeningStep) -> Credentials {
+fn checked(step: AuthenticationStep) -> Credentials {
     match step {
-        OpeningStep::Check(shown) => shown,
+        AuthenticationStep::Check(shown) => shown,
         other => panic!("{other:?}"),
     }
 }
 
-fn is_quiet(step: &OpeningStep) -> bool {
-    matches!(step, OpeningStep::Wait(output) if output.is_empty())
+fn is_quiet(step: &AuthenticationStep) -> bool {
+    matches!(step, AuthenticationStep::Wait(output) if output.is_empty())
 }
 
 #[test]
@@ -74,7 +75,7 @@ fn a_silent_socket_is_what_its_path_says() {
     say(&mut introduced, r#"{"type":"handshake","browser":"Opera"}"#);
     let peer = introduced.silent_peer().unwrap();
     assert_eq!(peer.name.as_deref(), Some("Opera"));
-    let tokens = Opening::new(SocketPath::Any, RelayAccess::Tokens);
+    let tokens = SocketAuthentication::new(SocketPath::Any, RelayAccess::Tokens);
     assert_eq!(tokens.silent_peer(), None);
 }
 
@@ -88,7 +89,7 @@ fn a_client_may_send_a_handshake_or_leave_it_out() {
             assert!(shown.request.is_some());
         }
         let command = r#"{"id":1,"method":"list_extensions"}"#;
-        let OpeningStep::Begin(shown) = say(&mut opening(path), command) else {
+        let AuthenticationStep::Begin(shown) = say(&mut opening(path), command) else {
             panic!("a command is not a handshake");
         };
         assert_eq!(shown.role, SocketRole::Client);

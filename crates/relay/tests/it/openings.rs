@@ -1,22 +1,23 @@
 //! Sockets before they are authenticated, and messages that mean nothing.
 
 use mcp_proxy_relay::{
-    Opening, OpeningStep, RelayAccess, RelayClose, SocketOutput, SocketPath, SocketRole,
-    TokenRefusal,
+    AuthenticationStep, RelayAccess, RelayClose, SocketAuthentication, SocketOutput, SocketPath,
+    SocketRole, TokenRefusal,
 };
 use mcp_proxy_wire::Message;
 use serde_json::Value;
 
 use crate::transcript::{CONNECTED, play};
 
-fn step(path: SocketPath, message: &str) -> OpeningStep {
-    Opening::new(path, RelayAccess::Tokens).message(&Message::parse(message.to_owned()))
+fn step(path: SocketPath, message: &str) -> AuthenticationStep {
+    SocketAuthentication::new(path, RelayAccess::Tokens)
+        .message(&Message::parse(message.to_owned()))
 }
 
 #[test]
 fn only_extensions_are_asked_who_they_are() {
     for path in [SocketPath::Extension, SocketPath::Any] {
-        let first = Opening::new(path, RelayAccess::Tokens)
+        let first = SocketAuthentication::new(path, RelayAccess::Tokens)
             .first_message()
             .unwrap();
         let first: Value = serde_json::from_slice(first.raw()).unwrap();
@@ -24,7 +25,7 @@ fn only_extensions_are_asked_who_they_are() {
             serde_json::json!({"jsonrpc":"2.0","id":"proxy:1","method":"authenticate","params":{}});
         assert_eq!(first, asked);
     }
-    let client = Opening::new(SocketPath::Client, RelayAccess::Tokens);
+    let client = SocketAuthentication::new(SocketPath::Client, RelayAccess::Tokens);
     assert!(client.first_message().is_none());
 }
 
@@ -41,14 +42,14 @@ fn credentials_are_taken_in_both_spellings_and_the_role_is_detected() {
     let spellings = [("accessToken", "client_id"), ("access_token", "clientId")];
     for (token, id) in spellings {
         for path in [SocketPath::Extension, SocketPath::Any] {
-            let OpeningStep::Check(shown) = step(path, &extension(token, id)) else {
+            let AuthenticationStep::Check(shown) = step(path, &extension(token, id)) else {
                 panic!("{path:?} did not take {token}");
             };
             assert_eq!((shown.role, &*shown.token), (SocketRole::Extension, "t"));
             assert_eq!(shown.client_id.as_deref(), Some("chrome-1"));
         }
         for path in [SocketPath::Client, SocketPath::Any] {
-            let OpeningStep::Check(shown) = step(path, &client(token, id)) else {
+            let AuthenticationStep::Check(shown) = step(path, &client(token, id)) else {
                 panic!("{path:?} did not take {token}");
             };
             assert_eq!((shown.role, &*shown.token), (SocketRole::Client, "t"));
@@ -62,7 +63,7 @@ fn a_client_that_may_come_again_is_told_when_and_an_extension_is_closed() {
     let handshake = r#"{"id":1,"method":"mcp_handshake","params":{"accessToken":"t"}}"#;
     let answer = r#"{"id":"proxy:1","result":{"accessToken":"t"}}"#;
     let shown = |message| match step(SocketPath::Any, message) {
-        OpeningStep::Check(shown) => shown,
+        AuthenticationStep::Check(shown) => shown,
         other => panic!("{other:?}"),
     };
     let (client, extension) = (shown(handshake), shown(answer));
@@ -115,7 +116,7 @@ fn nothing_else_works_before_the_handshake() {
         ("[]", -32600),
         ("nonsense", -32700),
     ] {
-        let OpeningStep::Wait(output) = step(SocketPath::Client, message) else {
+        let AuthenticationStep::Wait(output) = step(SocketPath::Client, message) else {
             panic!("{message} was taken");
         };
         let answer: Value = serde_json::from_slice(output.messages[0].raw()).unwrap();
@@ -126,7 +127,7 @@ fn nothing_else_works_before_the_handshake() {
 
 #[test]
 fn an_extension_without_a_token_is_closed_and_other_words_of_it_mean_nothing() {
-    let OpeningStep::Wait(output) = step(
+    let AuthenticationStep::Wait(output) = step(
         SocketPath::Extension,
         r#"{"id":"proxy:1","result":{"name":"x"}}"#,
     ) else {
@@ -140,7 +141,7 @@ fn an_extension_without_a_token_is_closed_and_other_words_of_it_mean_nothing() {
         r#"{"id":"proxy:2","result":{"accessToken":"t"}}"#,
         "nonsense",
     ] {
-        let OpeningStep::Wait(output) = step(SocketPath::Extension, message) else {
+        let AuthenticationStep::Wait(output) = step(SocketPath::Extension, message) else {
             panic!("{message} was taken");
         };
         assert!(output.is_empty(), "{message}");

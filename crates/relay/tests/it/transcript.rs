@@ -24,9 +24,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use mcp_proxy_relay::{
-    AnswerPart, CommandIdMode, Credentials, IdSource, MessagePiece, NewClient, NewExtension,
-    Opening, OpeningStep, PiecePlace, RelayAccess, RelaySettings, RelayTime, SocketId,
-    SocketOutput, SocketPath, SocketRole, TokenRefusal, UserRelay,
+    AnswerPart, AuthenticationStep, CommandIdMode, Credentials, IdSource, MessagePiece, NewClient,
+    NewExtension, PiecePlace, RelayAccess, RelaySettings, RelayTime, SocketAuthentication,
+    SocketId, SocketOutput, SocketPath, SocketRole, TokenRefusal, UserRelay,
 };
 use mcp_proxy_wire::{Id, Message};
 use serde_json::Value;
@@ -41,7 +41,7 @@ pub struct Conversation {
     pub relay: UserRelay,
     sockets: BTreeMap<String, SocketId>,
     /// Sockets that have not shown their token yet.
-    openings: BTreeMap<SocketId, Opening>,
+    openings: BTreeMap<SocketId, SocketAuthentication>,
     /// Sockets to which nothing can be written.
     stuck: BTreeSet<SocketId>,
     /// How many messages can still be written to a socket whose writer takes all.
@@ -192,7 +192,7 @@ impl Conversation {
             _ => None,
         };
         if let Some(path) = path {
-            let opening = Opening::new(path, RelayAccess::Tokens);
+            let opening = SocketAuthentication::new(path, RelayAccess::Tokens);
             let output = SocketOutput {
                 messages: opening.first_message().into_iter().collect(),
                 ..SocketOutput::default()
@@ -233,8 +233,8 @@ impl Conversation {
         let now = self.now();
         if let Some(opening) = self.openings.get_mut(&socket) {
             match opening.message(&message) {
-                OpeningStep::Wait(output) => self.note(socket, output),
-                OpeningStep::Check(credentials) | OpeningStep::Begin(credentials) => {
+                AuthenticationStep::Wait(output) => self.note(socket, output),
+                AuthenticationStep::Check(credentials) | AuthenticationStep::Begin(credentials) => {
                     self.admit(socket, &credentials)
                 }
             }
