@@ -159,7 +159,7 @@ impl RelayDriver {
         }
         match socket.role {
             SocketRole::Client => Box::pin(client_socket::serve(self, id, socket)).await,
-            SocketRole::Extension => Box::pin(extension_socket::serve(self, id, socket)).await,
+            SocketRole::Extension => extension_socket::serve(self, id, socket).await,
         }
     }
 
