@@ -17,7 +17,7 @@ use crate::floor::split_url;
 use crate::processes::{BenchProcess, ProcessRegister};
 
 /// Far more than a load sends.
-const UNLIMITED: &str = "100000000";
+const UNLIMITED: &str = "1000000";
 
 /// Binaries, keys, and where the files of contenders go.
 pub struct RelaySetup {

@@ -8,7 +8,7 @@ mod multiplex;
 
 use std::time::Duration;
 
-use mcp_proxy_wire::Direction;
+use mcp_proxy_wire::{Direction, Transport};
 
 use crate::connection::Connection;
 use crate::link::LinkEnd;
@@ -38,7 +38,10 @@ impl Step {
     pub(crate) fn for_connection(connection: &Connection) -> &'static [Step] {
         if connection.multiplexer().is_some() {
             &[Step::FlattenLineBreaks, Step::Multiplex]
-        } else if connection.client.transport == connection.server() {
+        } else if connection.client.transport == connection.server()
+            || connection.client.transport == Transport::WebSocket
+        {
+            // A WebSocket message is whole whatever is in it, and so is one of the relay, which is its server.
             &[]
         } else {
             &[Step::FlattenLineBreaks]

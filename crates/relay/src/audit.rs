@@ -197,7 +197,7 @@ impl RelayAudit {
         self.note(now, || AuditedAction::TakenOver { role, id });
     }
 
-    /// A socket is closed. Only what its token has to do with is a line of its own.
+    /// A socket is closed. Only closes caused by its token are logged.
     pub(crate) fn closed(&mut self, role: SocketRole, id: &str, close: RelayClose, now: RelayTime) {
         if let RelayClose::Unauthorized(reason) = close {
             let id = id.to_owned();

@@ -32,6 +32,8 @@ use crate::settings::CommandIdMode;
 
 /// How long an extension may take to say which tabs there are, or to show a new token.
 const QUESTION_DEADLINE: Duration = Duration::from_secs(10);
+/// When an extension whose new token could not be checked is asked again.
+const ASK_AGAIN: Duration = Duration::from_secs(20);
 
 /// What an extension said about itself.
 #[derive(Clone, Debug, Default)]
@@ -342,7 +344,10 @@ impl ExtensionSide {
             let renewal = now
                 .until_wall(known.expires_at)
                 .saturating_sub(settings.renew_before);
-            if renewal <= now.elapsed && known.asked_at_expiry != Some(known.expires_at) {
+            let is_asked = known.asked_for_token.is_some_and(|(expiry, at)| {
+                expiry == known.expires_at && now.elapsed < at + ASK_AGAIN
+            });
+            if renewal <= now.elapsed && !is_asked {
                 known.ask_for_token(context);
             }
             if known.status_due <= now.elapsed {

@@ -254,9 +254,9 @@ impl RelayFault {
 
 /// How long a client with a full queue should wait. An extension takes a few milliseconds for a command.
 const QUEUE_RETRY_MS: u64 = 100;
-/// How long one should wait that finds no place. Nobody knows when somebody else leaves.
+/// Retry delay when a user has no free connection or socket. Nobody knows when one will be free.
 const PLACE_RETRY_MS: u64 = 1_000;
-/// How long one should wait that came with too many others. They are checked within this time.
+/// Retry delay when too many connect at once. The others are checked within this time.
 const ADMISSION_RETRY_MS: u64 = 10_000;
 /// How often keys are fetched because of tokens.
 const KEYS_RETRY_MS: u64 = 30_000;

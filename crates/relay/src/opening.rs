@@ -59,7 +59,7 @@ pub struct Credentials {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenRefusal {
     /// It is not valid. The text is for the peer.
-    NotGood(&'static str),
+    Invalid(&'static str),
     /// It names a key that is not known, and newer keys could not be fetched.
     KeysUnavailable,
 }
@@ -68,7 +68,7 @@ impl TokenRefusal {
     /// What the peer is told when it is closed.
     pub(crate) fn reason(self) -> &'static str {
         match self {
-            TokenRefusal::NotGood(why) => why,
+            TokenRefusal::Invalid(why) => why,
             TokenRefusal::KeysUnavailable => "keys could not be fetched",
         }
     }
@@ -164,7 +164,7 @@ impl Credentials {
     /// What a peer gets whose credentials are not good. An extension is closed without a word: it does not expect an answer.
     pub fn refusal(&self, why: TokenRefusal) -> SocketOutput {
         match why {
-            TokenRefusal::NotGood(why) => {
+            TokenRefusal::Invalid(why) => {
                 let fault = RelayFault::AuthenticationFailed(why.to_owned());
                 self.turned_away(&fault, RelayClose::Unauthorized(why))
             }

@@ -56,12 +56,17 @@ impl RelayClose {
     }
 
     /// What a client is told about requests that have no answer when its socket is closed for this.
-    pub(crate) fn fault_of_unanswered(self) -> RelayFault {
+    pub(crate) fn fault_of_unanswered(self, is_inside_answer: bool) -> RelayFault {
         // Where the rest is written before the close, all that the relay had taken is answered: it has not taken these.
-        let delivered = match self {
+        self.fault(match self {
             RelayClose::NotRead(_) | RelayClose::CutAnswer => Delivered::Unknown,
+            _ if is_inside_answer => Delivered::Unknown,
             _ => Delivered::No,
-        };
+        })
+    }
+
+    /// What a client is told about a request that is not answered because of this.
+    pub(crate) fn fault(self, delivered: Delivered) -> RelayFault {
         match self {
             RelayClose::Superseded => RelayFault::Superseded("client", delivered),
             _ => RelayFault::Closed(self.reason(), delivered),

@@ -45,7 +45,7 @@ pub(crate) mod session_places;
 mod slow_answer;
 pub(crate) mod stream_queue;
 pub(crate) mod stream_router;
-mod tls_door;
+mod tls_handshakes;
 pub(crate) mod tool_headers;
 pub(crate) mod upgrade;
 

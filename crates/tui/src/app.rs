@@ -389,8 +389,10 @@ impl App {
             true => "hub",
             false => "server",
         };
+        // The clients of a relay are configured in other ways.
+        let is_relay = self.proxy.hello.client == mcp_proxy_wire::Transport::WebSocket.as_str();
         let is_live = self.proxy.link == ProxyStatus::Live;
-        is_live.then(|| client_config(name, url, &self.proxy.hello.client))
+        (is_live && !is_relay).then(|| client_config(name, url, &self.proxy.hello.client))
     }
 
     /// Gives the key presses to a pane.

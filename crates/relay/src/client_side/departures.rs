@@ -180,6 +180,7 @@ impl ClientSide {
                     self.send(socket, answer, context);
                 }
                 WhenEnded::Close(close) => {
+                    self.fail_waiting_answers(socket, close, context);
                     if let Some(outbox) = self.outbox(socket) {
                         outbox.close(close);
                         context.sockets_with_output.push(socket);

@@ -9,6 +9,7 @@ use mcp_proxy_wire::Id;
 use super::ClientSide;
 use crate::context::RelayContext;
 use crate::exchange::{AnswerCutCause, CommandKey, ToExtension};
+use crate::fault::Delivered;
 use crate::ids::{ExtensionId, SocketId};
 use crate::messages;
 use crate::outbox::{ANSWER_PART, AnswerPart, RelayClose, SocketOutput};
@@ -155,6 +156,24 @@ impl ClientSide {
             self.open_next(socket, context);
         }
         Some(output)
+    }
+
+    /// A socket is about to be closed: long answers that wait for their turn are not written. Their commands were carried out.
+    pub(super) fn fail_waiting_answers(
+        &mut self,
+        socket: SocketId,
+        close: RelayClose,
+        context: &mut RelayContext<'_>,
+    ) {
+        let is_waiting = |answer: &mut LongAnswer| {
+            answer.socket == socket && answer.progress == AnswerProgress::Waiting
+        };
+        let waiting: Vec<_> = self.long_answers.extract_if(.., is_waiting).collect();
+        for answer in waiting {
+            let fault = close.fault(Delivered::Yes);
+            self.send(socket, fault.answer(Some(&answer.id)), context);
+            skip(&answer.extension, answer.command, context);
+        }
     }
 
     /// A socket takes nothing more: the rest of what was on its way to it is not wanted.

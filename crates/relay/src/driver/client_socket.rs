@@ -73,6 +73,7 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, socket: Authe
             output_ready,
             handle,
             closed: None,
+            is_inside_answer: false,
         },
         ToRelay {
             driver: Arc::clone(driver),
@@ -154,7 +155,9 @@ impl CredentialFilter {
         let access = driver.options.settings.access;
         match opening::client_credentials(handshake, access) {
             Ok(credentials) => {
-                let is_good = opening_socket::renew(driver, user, self.id, &credentials).await;
+                // Boxed, because it is rare and every client would have room for it.
+                let renewal = Box::pin(opening_socket::renew(driver, user, self.id, &credentials));
+                let is_good = renewal.await;
                 if is_good && access == RelayAccess::Tokens {
                     self.tokens.renew(&credentials.token);
                 }
@@ -184,9 +187,10 @@ impl CredentialFilter {
 }
 
 /// Most clients never have more than one message at once, and a vector begins with room for four.
-fn with_room_for_one(mut frames: Vec<Frame>) -> Vec<Frame> {
-    frames.shrink_to(1);
-    frames
+fn with_room_for_one(frames: Vec<Frame>) -> Vec<Frame> {
+    let mut room = Vec::with_capacity(1);
+    room.extend(frames);
+    room
 }
 
 fn is_handshake(frame: &Frame) -> bool {
@@ -268,6 +272,8 @@ struct FromRelay {
     output_ready: Arc<Notify>,
     handle: Arc<dyn RelaySocketHandle>,
     closed: Option<RelayClose>,
+    /// The first piece of a long answer was passed on, and the last one was not.
+    is_inside_answer: bool,
 }
 
 impl FrameReader for FromRelay {
@@ -275,7 +281,7 @@ impl FrameReader for FromRelay {
         Box::pin(async move {
             loop {
                 if let Some(close) = self.closed {
-                    return Err(closed(close));
+                    return Err(closed(close, self.is_inside_answer));
                 }
                 let output = self.user.take(self.id, self.driver.now());
                 if let Some(close) = output.close {
@@ -283,6 +289,9 @@ impl FrameReader for FromRelay {
                     self.closed = Some(close);
                 }
                 into.extend(output.messages.into_iter().map(server_frame));
+                if let Some(piece) = output.pieces.last() {
+                    self.is_inside_answer = piece.part != AnswerPart::Last;
+                }
                 into.extend(output.pieces.into_iter().map(piece_frame));
                 if !into.is_empty() {
                     return Ok(());
@@ -296,8 +305,8 @@ impl FrameReader for FromRelay {
 }
 
 /// The end of a conversation that the relay closes. Requests that are still open are answered with this.
-fn closed(close: RelayClose) -> LinkEnd {
-    let fault = close.fault_of_unanswered();
+fn closed(close: RelayClose, is_inside_answer: bool) -> LinkEnd {
+    let fault = close.fault_of_unanswered(is_inside_answer);
     LinkEnd::Failed(LinkFailure {
         side: Side::Server,
         code: ErrorCode(fault.code()),

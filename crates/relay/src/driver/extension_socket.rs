@@ -123,7 +123,8 @@ async fn take_messages(
         });
         is_done = shown.is_none();
         if let Some(Ok(credentials)) = shown {
-            opening_socket::renew(driver, user, id, &credentials).await;
+            // Boxed, because it is rare and every extension would have room for it.
+            Box::pin(opening_socket::renew(driver, user, id, &credentials)).await;
         }
     }
 }

@@ -9,7 +9,7 @@ use memchr::memmem::Finder;
 const NAMES: [&str; 2] = ["accessToken", "access_token"];
 /// What all of these end with.
 static NAMES_END: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("oken\""));
-/// How an escaped letter of such a name begins.
+/// How an escaped letter of a name or a token begins.
 static ESCAPED: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\\u00"));
 
 /// The tokens that a socket has shown and that may still be valid: the last one, and the one before it.
@@ -45,16 +45,27 @@ impl KnownTokens {
 
     /// Whether a message contains one of them, or a member at any depth that is called a token.
     pub(super) fn are_shown_by(&self, message: &Message) -> bool {
-        self.are_in(message.raw()) || has_named_token(message)
+        self.are_in(message.raw()) || self.are_escaped_in(message) || has_named_token(message)
+    }
+
+    /// Whether a string of a message is one of them, or contains it, with some of its letters escaped.
+    fn are_escaped_in(&self, message: &Message) -> bool {
+        let is_shown = |token| match token {
+            JsonToken::Key(span) | JsonToken::Scalar(span) => message
+                .text_at(span)
+                .is_some_and(|text| self.are_in(text.as_bytes())),
+            _ => false,
+        };
+        ESCAPED.find(message.raw()).is_some() && message.walk().any(is_shown)
     }
 }
 
 fn has_named_token(message: &Message) -> bool {
     let has = |finder: &Finder<'_>| finder.find(message.raw()).is_some();
-    let may_be_named = has(&NAMES_END);
     if message.kind() == Kind::Malformed {
-        return may_be_named && NAMES.iter().any(|name| has(&Finder::new(name)));
+        return NAMES.iter().any(|name| has(&Finder::new(name)));
     }
+    let may_be_named = has(&NAMES_END);
     let is_name = |token| match token {
         JsonToken::Key(span) => message
             .text_at(span)
@@ -104,5 +115,30 @@ mod tests {
             let message = format!(r#"{{"id":1,"method":"a","params":{{"text":"{text}"}}}}"#);
             assert_eq!(is_shown(&tokens, &message), is_known, "{text}");
         }
+    }
+
+    #[test]
+    fn names_are_found_in_what_is_not_json() {
+        let tokens = KnownTokens::new("");
+        assert!(is_shown(&tokens, r#"{"id":1,"params":{accessToken:"x"}}"#));
+        assert!(is_shown(
+            &tokens,
+            r#"{"id":1,"params":{'access_token':'x'}}"#
+        ));
+    }
+
+    #[test]
+    fn escapes_hide_no_token() {
+        let tokens = KnownTokens::new("a.b");
+        for message in [
+            r#"{"id":1,"method":"a","params":{"x":"a\u002eb"}}"#,
+            r#"{"id":1,"method":"a","params":{"-\u0061.b-":1}}"#,
+        ] {
+            assert!(is_shown(&tokens, message), "{message}");
+        }
+        assert!(!is_shown(
+            &tokens,
+            r#"{"id":1,"method":"a","params":{"x":"a\u002fb"}}"#
+        ));
     }
 }

@@ -228,7 +228,7 @@ pub(super) async fn renew(
     let checked = check(driver, &credentials.token).await;
     let checked = checked.and_then(|checked| match checked.user == user.name() {
         true => Ok(checked),
-        false => Err(TokenRefusal::NotGood("Invalid token")),
+        false => Err(TokenRefusal::Invalid("Invalid token")),
     });
     let role = credentials.role;
     driver.audit(Some(user.name()), || match checked {

@@ -41,7 +41,7 @@ impl Extension {
         let outcome = match (message.kind(), message.result(), message.error()) {
             _ if message.len() > limit => Err(RelayFault::TooLarge(limit)),
             (Kind::Error, _, Some(error)) => Ok(AnswerBody {
-                edit: error_instead(message, error).map(|instead| (error, instead)),
+                edit: repaired_error(message, error).map(|instead| (error, instead)),
                 message: message.clone(),
             }),
             (Kind::Response, Some(_), _) => self.result(&sent, message),
@@ -227,13 +227,14 @@ fn notice(params: Option<&[u8]>) -> Message {
     Message::parse(text)
 }
 
-/// An error as clients expect it, with a code and without the extension's stack, if it is not like that.
-fn error_instead(message: &Message, error: Span) -> Option<Bytes> {
+/// A replacement for an error that lacks a code or a text, or has the extension's stack. `None` if it needs none.
+fn repaired_error(message: &Message, error: Span) -> Option<Bytes> {
     let raw = message.slice(error);
-    let [code, stack] = message.members(error, ["code", "stack"]);
+    let [code, stack, text] = message.members(error, ["code", "stack", "message"]);
+    let has_text = text.is_some_and(|span| message.text_at(span).is_some());
     let is_integer = |token: &[u8]| token.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
     let has_code = code.is_some_and(|span| is_integer(message.slice(span)));
-    if has_code && stack.is_none() {
+    if has_code && has_text && stack.is_none() {
         return None;
     }
     let mut members = match serde_json::from_slice::<Value>(raw) {
@@ -245,8 +246,8 @@ fn error_instead(message: &Message, error: Span) -> Option<Bytes> {
     if !has_code {
         members.insert("code".to_owned(), Value::from(UNNAMED_ERROR));
     }
-    members
-        .entry("message")
-        .or_insert_with(|| Value::from("the extension failed"));
+    if !members.get("message").is_some_and(Value::is_string) {
+        members.insert("message".to_owned(), Value::from("the extension failed"));
+    }
     Some(Value::Object(members).to_string().into())
 }

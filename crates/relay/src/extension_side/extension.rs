@@ -36,8 +36,8 @@ pub(super) struct Extension {
     pub(super) outbox: Outbox,
     /// How many connections there are, until the extension is told. Only the latest is worth telling.
     pub(super) connection_status: Option<Bytes>,
-    /// The expiry of the token that it was asked to replace.
-    pub(super) asked_at_expiry: Option<i64>,
+    /// The expiry of the token that it was asked to replace, and when.
+    pub(super) asked_for_token: Option<(i64, Duration)>,
     /// One connection at a time has ids without a prefix, as in direct mode.
     preserves_ids: bool,
     pub(super) connections: FxHashMap<RelayConnectionId, Box<AttachedConnection>>,
@@ -116,7 +116,7 @@ impl Extension {
         self.debugger = is_shared.then(SharedDebugger::default);
         // `proxy:1` was the question that it has answered. Numbers of an older socket are not used again: it may still answer them.
         self.last_question = self.last_question.max(1);
-        self.asked_at_expiry = None;
+        self.asked_for_token = None;
     }
 
     pub(super) fn send(&mut self, message: Message, context: &mut RelayContext<'_>) {
@@ -413,7 +413,7 @@ impl Extension {
     }
 
     pub(super) fn ask_for_token(&mut self, context: &mut RelayContext<'_>) {
-        self.asked_at_expiry = Some(self.expires_at);
+        self.asked_for_token = Some((self.expires_at, context.now.elapsed));
         let number = self.ask(RelayQuestion::Token, context);
         self.send(opening::authenticate(number), context);
     }

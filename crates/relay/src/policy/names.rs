@@ -5,7 +5,7 @@ pub(super) const DENIED_METHODS: [&str; 1] = ["get_debug_storage"];
 
 /// Denied unless somebody allows it: cookies are credentials, files are not the browser's, and targets are tabs, other
 /// connections' tabs among them.
-pub(super) const DENIED_CDP: [&str; 25] = [
+pub(super) const DENIED_CDP: [&str; 27] = [
     "Network.getCookies",
     "Network.getAllCookies",
     "Network.setCookie",
@@ -15,6 +15,9 @@ pub(super) const DENIED_CDP: [&str; 25] = [
     "Storage.getCookies",
     "Storage.setCookies",
     "Storage.clearCookies",
+    // They clear cookies too, if they are asked to.
+    "Storage.clearDataForOrigin",
+    "Storage.clearDataForStorageKey",
     "DOM.setFileInputFiles",
     // It can drop any file of the machine on a page.
     "Input.dispatchDragEvent",

@@ -198,7 +198,7 @@ fn relay(authentications_per_second: u32) -> Arc<RelayDriver> {
         },
         settings: RelaySettings::default(),
         check: Arc::new(|token| match token {
-            "bad" => Err(TokenRefusal::NotGood("Invalid token")),
+            "bad" => Err(TokenRefusal::Invalid("Invalid token")),
             user => Ok(CheckedToken {
                 user: user.to_owned(),
                 expires_at: LATE,

@@ -1,6 +1,6 @@
 //! Answers that are too long to be collected, and what can happen in the middle of one.
 
-use mcp_proxy_relay::{PiecePlace, RelaySettings};
+use mcp_proxy_relay::{PiecePlace, RelayClose, RelaySettings};
 
 use crate::transcript::{CONNECTED, Conversation, WITH_TAB, play, play_with};
 
@@ -466,6 +466,39 @@ fn a_second_long_answer_waits_for_the_first() {
         E>] "}}
         A< {"id":3,"result":{"data":"one"}}
         A< {"id":4,"result":{"data":"two"}}
+        "#,
+    );
+}
+
+#[test]
+fn a_long_answer_that_waits_when_its_client_is_closed_says_that_the_command_was_carried_out() {
+    let mut conversation = two_clients(RelaySettings::default());
+    conversation.continue_with(SCREENSHOT);
+    let client = conversation.socket("A");
+    conversation.continue_with(
+        r#"
+        A> {"id":4,"method":"screenshot"}
+        E< {"id":"conn-1:4"}
+        "#,
+    );
+    conversation.deaf.push(client);
+    conversation.continue_with(
+        r#"
+        E>[ {"id":"conn-1:3","result":{"data":"one
+        E>] "}}
+        E>[ {"id":"conn-1:4","result":{"data":"two
+        "#,
+    );
+    let close = RelayClose::Unauthorized("Token revoked");
+    conversation.relay.close(client, close, conversation.now());
+    conversation.deaf.clear();
+    conversation.listen();
+    conversation.continue_with(
+        r#"
+        A< {"id":3,"result":{"data":"one"}}
+        A< {"id":4,"error":{"code":-32004,"data":{"delivered":true}}}
+        A<! 4401
+        E< {"method":"disconnected"}
         "#,
     );
 }

@@ -75,14 +75,15 @@ fn an_extension_without_another_token_is_closed() {
     };
     relay.tick(at(40));
     assert_eq!(asked(&mut relay, at(40)), (1, None));
-    // It is asked once, and has its time.
+    // It is asked again from time to time: another token may have been impossible to check.
     let same = Message::parse(r#"{"id":"proxy:2","result":{"accessToken":"same"}}"#);
     let shown = relay.renewal(SOCKET, &same).unwrap().unwrap();
     relay.renewed(SOCKET, &shown, 100, at(41));
     relay.message(SOCKET, same, at(41));
     for second in 42..100 {
         relay.tick(at(second));
-        assert_eq!(asked(&mut relay, at(second)), (0, None));
+        let times = usize::from(matches!(second, 60 | 80));
+        assert_eq!(asked(&mut relay, at(second)), (times, None));
     }
     relay.tick(at(100));
     assert_eq!(methods(&mut relay, at(100)).1, Some(4401));

@@ -250,7 +250,7 @@ impl Conversation {
                 self.relay.renewed(socket, &shown, LATE, now);
             }
             Some(Ok(shown)) => {
-                let refusal = shown.refusal(TokenRefusal::NotGood("Invalid token"));
+                let refusal = shown.refusal(TokenRefusal::Invalid("Invalid token"));
                 self.relay.refused(socket, &refusal, now);
             }
         }
@@ -261,7 +261,7 @@ impl Conversation {
         if shown.token != TOKEN {
             return self.note(
                 socket,
-                shown.refusal(TokenRefusal::NotGood("Invalid token")),
+                shown.refusal(TokenRefusal::Invalid("Invalid token")),
             );
         }
         let now = self.now();

@@ -16,7 +16,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use mcp_proxy_core::BoxFuture;
 use mcp_proxy_wire::{ErrorCode, Id, Message, error_response};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 use tokio_rustls::server::TlsStream;
@@ -28,9 +28,12 @@ use super::cors;
 use super::handler::RequestSource;
 use super::outgoing_body::{OutgoingBody, UnsentMessage};
 use super::routes::Routes;
-use super::tls_door::TlsDoor;
+use super::tls_handshakes::TlsHandshakes;
 use super::upgrade::{ConnectionSlot, PendingUpgrade};
 
+/// How many connections may wait to be accepted. Thousands of peers come back at once after a restart, and one that finds no
+/// place tries again only after a second.
+const BACKLOG: u32 = 4096;
 /// How long to wait after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 /// Silent connections are looked for no more often than this.
@@ -100,7 +103,7 @@ impl Listener {
         port: u16,
         options: ListenerOptions,
     ) -> std::io::Result<Listener> {
-        let socket = TcpListener::bind((host, port)).await?;
+        let socket = listen(host, port).await?;
         let address = socket.local_addr()?;
         Ok(Listener {
             socket,
@@ -123,7 +126,7 @@ impl Listener {
     /// tasks, so that sessions can still say that they end.
     pub async fn run(self, routes: Arc<Routes>, stop: impl Future<Output = ()>) {
         let places = ConnectionPlaces::new(self.options.limits.connections);
-        let tls = self.options.tls.clone().map(TlsDoor::new);
+        let tls = self.options.tls.clone().map(TlsHandshakes::new);
         let options = Arc::new(self.options);
         // Dropped with this future: that tells the upgraded connections.
         let (_running, listening) = watch::channel(());
@@ -176,6 +179,27 @@ impl Listener {
     }
 }
 
+/// Listens at the first address of a host that can be bound.
+async fn listen(host: &str, port: u16) -> std::io::Result<TcpListener> {
+    let mut last = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
+    for address in tokio::net::lookup_host((host, port)).await? {
+        let listening = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4(),
+            SocketAddr::V6(_) => TcpSocket::new_v6(),
+        }
+        .and_then(|socket| {
+            socket.set_reuseaddr(true)?;
+            socket.bind(address)?;
+            socket.listen(BACKLOG)
+        });
+        match listening {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
 /// The process, or the machine, has no more of them. An idle connection can give one back.
 fn is_out_of_descriptors(error: &std::io::Error) -> bool {
     use rustix::io::Errno;
@@ -185,7 +209,7 @@ fn is_out_of_descriptors(error: &std::io::Error) -> bool {
         .any(|known| error.raw_os_error() == Some(known.raw_os_error()))
 }
 
-async fn serve(stream: TcpStream, tls: Option<TlsDoor>, client: Arc<ClientConnection>) {
+async fn serve(stream: TcpStream, tls: Option<TlsHandshakes>, client: Arc<ClientConnection>) {
     let options = &client.options;
     let _ = tune(&stream, options.stall);
     match tls {

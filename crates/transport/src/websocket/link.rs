@@ -17,9 +17,9 @@ use super::{
 
 /// The close code of a socket that has done its work.
 const NORMAL: u16 = 1000;
-/// Smaller pieces of a message are passed on together. Who reads them cuts them as it likes, so nothing has to agree with this.
+/// Smaller pieces of a message are passed on together. Readers may split them again, so no other constant depends on this.
 const GATHERED_MIN: usize = 64 * 1024;
-/// That of one that sent a message that is too large.
+/// The close code for a message that is too large.
 const TOO_LARGE: u16 = 1009;
 /// A message up to this length is always one frame of the link.
 const WHOLE_MAX: usize = 256 * 1024;

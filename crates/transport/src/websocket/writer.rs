@@ -355,6 +355,12 @@ impl<S: AsyncWrite> WriteSide<S> {
             match taken.and_then(some_bytes) {
                 Ok(taken) => written += taken,
                 Err(error) => {
+                    if let SocketWriteError::Broken(_) = error {
+                        // Under TLS some of it may have been written before it failed.
+                        let (messages, _) = begun_frames(frames, frames.len());
+                        self.messages_begun
+                            .fetch_add(messages - begun, Ordering::Relaxed);
+                    }
                     // Messages that follow in the buffer were not begun, and never will be.
                     let (_, frame_end) = begun_frames(frames, written);
                     let rest = frame_end.saturating_sub(written);

@@ -103,10 +103,10 @@ impl TokenChecker {
             {
                 TokenRefusal::KeysUnavailable
             }
-            _ => TokenRefusal::NotGood(error.peer_text()),
+            _ => TokenRefusal::Invalid(error.peer_text()),
         })?;
         let is_revoked = self.revoked().check(&verified);
-        is_revoked.map_err(|error| TokenRefusal::NotGood(error.peer_text()))?;
+        is_revoked.map_err(|error| TokenRefusal::Invalid(error.peer_text()))?;
         Ok(CheckedToken {
             // As long as it is accepted.
             expires_at: seconds(verified.expires_at).saturating_add(LEEWAY_SECONDS),

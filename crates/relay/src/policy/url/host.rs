@@ -20,7 +20,9 @@ pub(super) fn canonical_host(host: &str) -> Option<String> {
     let is_part = |byte: u8| byte.is_ascii_graphic() && !b"#%/:<>?@[\\]^|".contains(&byte);
     // Punycode of a name that needs none: browsers do not agree on it.
     let is_needless = |label: &str| label.starts_with("xn--") && label.ends_with('-');
-    if !host.bytes().all(is_part) || host.ends_with('.') || host.split('.').any(is_needless) {
+    // Browsers take dots away, but not all of them the same ones.
+    let has_stray_dot = host.starts_with('.') || host.ends_with('.') || host.contains("..");
+    if !host.bytes().all(is_part) || has_stray_dot || host.split('.').any(is_needless) {
         return None;
     }
     let last = host.rsplit('.').next().unwrap_or_default();

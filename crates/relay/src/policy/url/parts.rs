@@ -52,7 +52,7 @@ impl UrlParts {
         let mut url = url.as_str();
         for _ in 0..=MAX_WRAPPERS {
             let (scheme, rest) = url.split_once(':')?;
-            if !is_scheme(scheme) {
+            if !is_scheme(scheme) || is_host_or_drive(scheme, rest) {
                 return None;
             }
             let scheme = scheme.to_ascii_lowercase();
@@ -87,6 +87,13 @@ impl UrlParts {
         let schemes = ["javascript:", "data:", "blob:", "filesystem:"];
         schemes.iter().any(|scheme| text.starts_with(scheme))
     }
+}
+
+/// Whether a browser takes what looks like a scheme for a host with a port, as in `localhost:80/`, or for a drive.
+fn is_host_or_drive(scheme: &str, rest: &str) -> bool {
+    let port = rest.split(['/', '\\', '?', '#']).next();
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    scheme.contains('.') || scheme.len() == 1 || port.is_some_and(is_port)
 }
 
 /// Whether a URL is another way to write `chrome://…`: `about:settings`, or the scheme of a browser that is made from Chrome.

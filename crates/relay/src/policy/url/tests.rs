@@ -267,6 +267,25 @@ fn urls_without_a_host_have_patterns_of_their_own() {
 }
 
 #[test]
+fn what_a_browser_completes_to_a_url_is_not_admitted() {
+    let denied = denying(&["*://bank.test/*", "*://localhost/*"]);
+    for url in [
+        "bank.test:443/",
+        "bank.test:/",
+        "localhost:8899/",
+        "localhost:8899",
+        "view-source:bank.test:443/",
+        "https://.bank.test/",
+        "https://..bank.test/",
+        "https://bank..test/",
+        "C:/x",
+    ] {
+        assert!(!denied.admit(url), "{url}");
+    }
+    assert!(denied.admit("mailto:a@bank.test"));
+}
+
+#[test]
 fn patterns_that_could_mean_something_else_are_refused() {
     let mut rules = UrlRules::default();
     for pattern in [
