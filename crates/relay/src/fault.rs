@@ -3,7 +3,7 @@
 //! The specification fixes -32000 and -32001 and gives -32000…-32099 to this protocol, which is not MCP. `error.data.reason`
 //! tells apart what shares a code.
 
-use mcp_proxy_wire::{ErrorCode, Id, Message, error_response};
+use mcp_proxy_wire::{ErrorCode, Id, IdKey, Message, error_response};
 use serde_json::{Map, Value, json};
 
 use crate::policy::PolicyList;
@@ -68,7 +68,7 @@ pub enum RelayFault {
     #[error("A newer connection of the same {0} took over")]
     Superseded(&'static str, Delivered),
     /// The client sent `disconnect` while the command was open.
-    #[error("The client disconnected before the extension answered")]
+    #[error("The connection was closed before the extension answered")]
     Disconnected(Delivered),
     /// The relay closes the client's socket, for this reason.
     #[error("The relay closed the socket: {0}")]
@@ -222,6 +222,8 @@ impl RelayFault {
 
     /// The answer to the request with this id.
     pub fn answer(&self, id: Option<&Id>) -> Message {
+        // An array, say, is not an id that an answer can have.
+        let id = id.filter(|id| !matches!(id.key(), IdKey::Other(_)));
         let code = ErrorCode(self.code());
         error_response(id, code, &self.to_string(), Some(&self.data()))
     }

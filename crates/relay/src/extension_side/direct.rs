@@ -11,6 +11,8 @@ impl ExtensionSide {
     /// reconnect. A second browser of that name gets a number.
     pub(crate) fn named(&self, new: &NewExtension) -> NewExtension {
         let mut named = new.clone();
+        // One that has said who it is does not count as silent.
+        named.name = named.name.or_else(|| new.client_id.clone());
         named.client_id.get_or_insert_with(|| {
             let name = new.name.as_deref().unwrap_or_default();
             let letters = name.chars().filter(char::is_ascii_alphanumeric);
