@@ -45,6 +45,27 @@ fn conversations_are_recorded_without_tokens() {
 }
 
 #[test]
+fn an_answer_reaches_its_client_with_its_line_breaks() {
+    let relay = TestRelay::start(&["--no-record"]);
+    let mut extension = relay.extension("ada", "c");
+    let mut client = relay.client("ada", "laptop");
+    client.connect(2, "ext-c");
+    client.say(&json!({"id": 3, "method": "getTabs"}));
+    let id = &extension.hear_command()["id"];
+    extension.say_text(&format!("{{\"id\":{id},\r\n\"result\":{{\n\"tabs\":[]}}}}"));
+    let answer = loop {
+        let text = client.socket.read().unwrap().into_text().unwrap();
+        if text.contains("result") && text.contains("tabs") {
+            break text;
+        }
+    };
+    assert_eq!(
+        answer.as_str(),
+        "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\n\"tabs\":[]}}"
+    );
+}
+
+#[test]
 fn a_command_with_a_token_is_refused_and_never_reaches_the_extension() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("relay.jsonl");
@@ -67,10 +88,15 @@ fn a_command_with_a_token_is_refused_and_never_reaches_the_extension() {
     }
     client.say(&json!({"id": renewed, "method": "createTab"}));
     assert_eq!(client.hear_answer(&Value::Null)["error"]["code"], -32602);
+    let escaped = renewed.replace('.', "\\u002e");
+    client.say_text(&format!(
+        r#"{{"id":9,"method":"createTab","params":{{"x":"{escaped}"}}}}"#
+    ));
+    assert_eq!(client.hear_answer(&json!(9))["error"]["code"], -32602);
     client.say(&json!({"id": 7, "method": "createTab", "params": {"url": "access_token"}}));
     let asked = extension.hear_command();
     assert_eq!(asked["params"]["url"], "access_token");
-    assert_eq!(relay.health()["refused"], 4);
+    assert_eq!(relay.health()["refused"], 5);
     drop((client, extension));
     let _ = relay.program.end("-TERM");
     let text = std::fs::read_to_string(record).unwrap();
