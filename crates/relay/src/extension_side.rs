@@ -207,7 +207,7 @@ impl ExtensionSide {
         known.is_none_or(|known| known.has_room())
     }
 
-    /// Nothing more is written to a socket, of which so many messages were begun.
+    /// Nothing more is written to a socket. `begun` is how many messages it got at least one byte of.
     pub(crate) fn messages_begun(&mut self, socket: SocketId, begun: u64) {
         if let Some((_, known)) = self.at(socket) {
             known.begun = Some(begun);

@@ -188,8 +188,8 @@ impl UserRelay {
         std::mem::take(&mut self.shared.resumed)
     }
 
-    /// Nothing more is written to an extension's socket. Of what was taken for it, so many messages were begun; of the others not
-    /// one byte was written, nor will be.
+    /// Nothing more is written to an extension's socket. `begun` is how many of the messages taken for it were written at least
+    /// in part; nothing of the others was or will be.
     pub fn messages_begun(&mut self, socket: SocketId, begun: u64) {
         self.extensions.messages_begun(socket, begun);
     }

@@ -45,35 +45,27 @@ impl KnownTokens {
 
     /// Whether a message contains one of them, or a member at any depth that is called a token.
     pub(super) fn are_shown_by(&self, message: &Message) -> bool {
-        self.are_in(message.raw()) || self.are_escaped_in(message) || has_named_token(message)
-    }
-
-    /// Whether a string of a message is one of them, or contains it, with some of its letters escaped.
-    fn are_escaped_in(&self, message: &Message) -> bool {
-        let is_shown = |token| match token {
-            JsonToken::Key(span) | JsonToken::Scalar(span) => message
+        let has = |finder: &Finder<'_>| finder.find(message.raw()).is_some();
+        if self.are_in(message.raw()) {
+            return true;
+        }
+        if message.kind() == Kind::Malformed {
+            return NAMES.iter().any(|name| has(&Finder::new(name)));
+        }
+        // Most messages have neither, and need not be walked through.
+        let has_escapes = has(&ESCAPED);
+        if !has_escapes && !has(&NAMES_END) {
+            return false;
+        }
+        let is_in = |text: &str| has_escapes && self.are_in(text.as_bytes());
+        message.walk().any(|token| match token {
+            JsonToken::Key(span) => message
                 .text_at(span)
-                .is_some_and(|text| self.are_in(text.as_bytes())),
+                .is_some_and(|key| NAMES.contains(&&*key) || is_in(&key)),
+            JsonToken::Scalar(span) => message.text_at(span).is_some_and(|text| is_in(&text)),
             _ => false,
-        };
-        ESCAPED.find(message.raw()).is_some() && message.walk().any(is_shown)
+        })
     }
-}
-
-fn has_named_token(message: &Message) -> bool {
-    let has = |finder: &Finder<'_>| finder.find(message.raw()).is_some();
-    if message.kind() == Kind::Malformed {
-        return NAMES.iter().any(|name| has(&Finder::new(name)));
-    }
-    let may_be_named = has(&NAMES_END);
-    let is_name = |token| match token {
-        JsonToken::Key(span) => message
-            .text_at(span)
-            .is_some_and(|key| NAMES.contains(&&*key)),
-        _ => false,
-    };
-    // Most messages have neither, and need not be walked through.
-    (may_be_named || has(&ESCAPED)) && message.walk().any(is_name)
 }
 
 #[cfg(test)]

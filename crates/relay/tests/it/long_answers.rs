@@ -438,18 +438,17 @@ fn little_of_a_long_answer_waits_for_its_client() {
     assert!(most <= 384 << 10, "{most} bytes waited");
 }
 
-#[test]
-fn a_second_long_answer_waits_for_the_first() {
+/// A client that reads nothing, with one long answer in its outbox and another that has begun behind it.
+fn with_a_waiting_answer() -> Conversation {
     let mut conversation = two_clients(RelaySettings::default());
     conversation.continue_with(SCREENSHOT);
-    let client = conversation.socket("A");
     conversation.continue_with(
         r#"
         A> {"id":4,"method":"screenshot"}
         E< {"id":"conn-1:4"}
         "#,
     );
-    conversation.deaf.push(client);
+    conversation.deaf.push(conversation.socket("A"));
     conversation.continue_with(
         r#"
         E>[ {"id":"conn-1:3","result":{"data":"one
@@ -457,6 +456,12 @@ fn a_second_long_answer_waits_for_the_first() {
         E>[ {"id":"conn-1:4","result":{"data":"two
         "#,
     );
+    conversation
+}
+
+#[test]
+fn a_second_long_answer_waits_for_the_first() {
+    let mut conversation = with_a_waiting_answer();
     let extension = conversation.socket("E");
     assert!(!conversation.relay.has_room(extension));
     conversation.deaf.clear();
@@ -472,23 +477,8 @@ fn a_second_long_answer_waits_for_the_first() {
 
 #[test]
 fn a_long_answer_that_waits_when_its_client_is_closed_says_that_the_command_was_carried_out() {
-    let mut conversation = two_clients(RelaySettings::default());
-    conversation.continue_with(SCREENSHOT);
+    let mut conversation = with_a_waiting_answer();
     let client = conversation.socket("A");
-    conversation.continue_with(
-        r#"
-        A> {"id":4,"method":"screenshot"}
-        E< {"id":"conn-1:4"}
-        "#,
-    );
-    conversation.deaf.push(client);
-    conversation.continue_with(
-        r#"
-        E>[ {"id":"conn-1:3","result":{"data":"one
-        E>] "}}
-        E>[ {"id":"conn-1:4","result":{"data":"two
-        "#,
-    );
     let close = RelayClose::Unauthorized("Token revoked");
     conversation.relay.close(client, close, conversation.now());
     conversation.deaf.clear();
