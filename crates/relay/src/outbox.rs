@@ -7,8 +7,8 @@ use mcp_proxy_wire::Message;
 
 use crate::fault::{Delivered, RelayFault};
 
-/// A long answer crosses the relay in parts of about this size. So much of it waits for its client, and is taken at once to be
-/// written. A client that does not take so much in the time that a stall may last is cut.
+/// A long answer crosses the relay in parts of about this size: this much waits for its client, and this much is written at once.
+/// A client that does not take one part within the stall deadline is cut off.
 pub(crate) const ANSWER_PART: usize = 64 * 1024;
 
 /// How a socket is closed.
