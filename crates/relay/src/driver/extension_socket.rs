@@ -29,21 +29,22 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, socket: Authe
     drop((caller, name, token));
     let (mut reader, mut writer) = (link.reader, link.writer);
     let begun_before = handle.messages_begun();
-    let (end, is_closed_here) = {
+    let end = {
         let reading = read(driver, &user, id, &mut *reader, &*handle, early);
         let writing = write(driver, &user, id, &mut *writer, &*handle, &output_ready);
         tokio::select! {
-            end = reading => (end, false),
-            end = writing => (end, true),
+            end = reading => end,
+            end = writing => end,
         }
     };
     let begun = handle.messages_begun() - begun_before;
-    user.change(driver.now(), |relay, _| relay.messages_begun(id, begun));
     opening_socket::note_stall(driver, &user, id, &end);
-    writer.close().await;
-    if is_closed_here {
-        opening_socket::drain(&mut *reader).await;
-    }
+    // Its clients need not wait until it has agreed to the end.
+    user.change(driver.now(), |relay, now| {
+        relay.messages_begun(id, begun);
+        relay.socket_closed(id, now);
+    });
+    opening_socket::close(&mut *writer, &mut *reader).await;
 }
 
 async fn read(

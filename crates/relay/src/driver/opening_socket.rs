@@ -303,8 +303,13 @@ async fn finish(socket: &mut RelaySocket, output: SocketOutput) {
         socket.handle.set_close(close.code(), close.reason());
     }
     let _ = write(socket.link.writer.as_mut(), output.messages).await;
-    socket.link.writer.close().await;
-    drain(socket.link.reader.as_mut()).await;
+    close(socket.link.writer.as_mut(), socket.link.reader.as_mut()).await;
+}
+
+/// Closes a socket and waits until its peer has agreed, as long as that is worth it.
+pub(super) async fn close(writer: &mut dyn FrameWriter, reader: &mut dyn FrameReader) {
+    let _ = timeout(CLOSE_DEADLINE, writer.close()).await;
+    drain(reader).await;
 }
 
 /// Reads what a closed socket still says, until it has agreed to the end. A socket that is dropped with something unread in it
@@ -315,6 +320,8 @@ pub(super) async fn drain(reader: &mut dyn FrameReader) {
         while reader.read(&mut frames).await.is_ok() {
             frames.clear();
         }
+        // An end is told before the peer has heard of it.
+        let _ = reader.read(&mut frames).await;
     };
     let _ = timeout(CLOSE_DEADLINE, reading).await;
 }

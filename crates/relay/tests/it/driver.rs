@@ -95,8 +95,10 @@ impl FrameWriter for TestWriter {
     }
 
     fn close(&mut self) -> BoxFuture<'_, ()> {
-        self.hear = None;
-        Box::pin(std::future::ready(()))
+        Box::pin(async move {
+            let _read = self.handle.is_read.lock().await;
+            self.hear = None;
+        })
     }
 }
 
@@ -316,12 +318,15 @@ async fn a_command_of_which_nothing_was_written_was_not_delivered() {
     // Its writer has the command by then.
     until_idle().await;
     extension.say = None;
+    let lost_at = Instant::now();
     for (id, delivered) in [(3, json!("unknown")), (4, json!(false))] {
         let lost = client.hear().await;
         assert_eq!(lost["id"], id);
         let data = json!({"reason": "extension_gone", "delivered": delivered});
         assert_eq!(lost["error"]["data"], data);
     }
+    // At once, although the extension does not even take a close frame.
+    assert_eq!(lost_at.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]

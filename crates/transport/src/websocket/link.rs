@@ -10,6 +10,7 @@ use mcp_proxy_wire::{
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::reader::close_frame;
 use super::{
     OutgoingPiece, PIECE_MAX, PiecePart, SocketEnd, SocketEvent, SocketReader, SocketWriteError,
     SocketWriter, WebSocket,
@@ -54,6 +55,7 @@ where
         collected: BytesMut::new(),
         is_inside: false,
         takes_several: false,
+        is_ended: false,
     };
     let writer = MessageWriter {
         writer: Some(writer),
@@ -101,8 +103,11 @@ struct MessageReader<S> {
     is_inside: bool,
     /// All messages that have come are passed on at once. Not before somebody has set their limit: it holds from the next one on.
     takes_several: bool,
+    /// The end was told.
+    is_ended: bool,
 }
 
+/// The first end is told at once, before the peer has heard of it. To read on is to wait until the peer has.
 impl<S: AsyncRead + AsyncWrite + Send> FrameReader for MessageReader<S> {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(async move {
@@ -113,8 +118,10 @@ impl<S: AsyncRead + AsyncWrite + Send> FrameReader for MessageReader<S> {
             }
             let mut is_done = false;
             while !is_done {
-                let event = self.reader.next().await;
-                is_done = self.add(event.map_err(|end| link_end(&end))?, into)?;
+                is_done = match self.reader.next().await {
+                    Ok(event) => self.add(event, into)?,
+                    Err(end) => return Err(self.end(&end).await),
+                };
             }
             while self.takes_several
                 && let Some(Frame {
@@ -131,6 +138,16 @@ impl<S: AsyncRead + AsyncWrite + Send> FrameReader for MessageReader<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
+    async fn end(&mut self, end: &SocketEnd) -> LinkEnd {
+        if std::mem::replace(&mut self.is_ended, true) {
+            self.reader.wind_up().await;
+        } else if let Some((Some(code), reason)) = close_frame(end) {
+            // The writer may be closed first.
+            self.handle.set_close(code, reason);
+        }
+        link_end(end)
+    }
+
     /// Adds what an event comes to, and says whether it comes to anything.
     fn add(&mut self, event: SocketEvent, into: &mut Vec<Frame>) -> Result<bool, LinkEnd> {
         let body = match event {

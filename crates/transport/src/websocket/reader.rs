@@ -64,13 +64,13 @@ impl ControlState {
 #[derive(Debug)]
 enum Phase {
     Open,
-    /// The end is known, and the peer is being told.
-    Ending {
+    Ended {
         end: SocketEnd,
+        /// The close frame that is due was handed to the writing half.
         is_told: bool,
+        /// Until when the peer can be told.
         deadline: Instant,
     },
-    Ended(SocketEnd),
 }
 
 impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
@@ -106,29 +106,23 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
     }
 
     /// The next event; waits for it. May be dropped and called again without losing anything. Pings are answered while
-    /// it waits. After the end it returns the same end again.
+    /// it waits. An end is returned as soon as it is known, and the same one again after that; the peer hears of it by
+    /// [`wind_up`](SocketReader::wind_up).
     pub async fn next(&mut self) -> Result<SocketEvent, SocketEnd> {
         loop {
-            match &self.phase {
-                Phase::Open => {}
-                Phase::Ending { .. } => {
-                    self.wind_up().await;
-                    continue;
-                }
-                Phase::Ended(end) => return Err(end.clone()),
+            if let Phase::Ended { end, .. } = &self.phase {
+                return Err(end.clone());
             }
             match self.decoder.decode(&mut self.buffer) {
                 Ok(Decoded::Event(event)) => return Ok(event),
                 Ok(Decoded::Ping(payload)) => self.pong = ControlState::Owed(payload),
-                Ok(Decoded::Close { code, reason }) => {
-                    self.begin_end(SocketEnd::ClosedByPeer { code, reason });
-                }
+                Ok(Decoded::Close { code, reason }) => self.peer_closes(code, reason),
                 Ok(Decoded::More(room)) => {
                     if let Err(end) = self.wait(room).await {
-                        self.begin_end(end);
+                        self.end(end);
                     }
                 }
-                Err(violation) => self.begin_end(violation.into()),
+                Err(violation) => self.end(violation.into()),
             }
         }
     }
@@ -140,11 +134,9 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
             match self.decoder.decode(&mut self.buffer) {
                 Ok(Decoded::Event(event)) => return Some(event),
                 Ok(Decoded::Ping(payload)) => self.pong = ControlState::Owed(payload),
-                Ok(Decoded::Close { code, reason }) => {
-                    self.begin_end(SocketEnd::ClosedByPeer { code, reason });
-                }
+                Ok(Decoded::Close { code, reason }) => self.peer_closes(code, reason),
                 Ok(Decoded::More(_)) => return None,
-                Err(violation) => self.begin_end(violation.into()),
+                Err(violation) => self.end(violation.into()),
             }
         }
         None
@@ -215,18 +207,29 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
         }
     }
 
-    fn begin_end(&mut self, end: SocketEnd) {
+    fn peer_closes(&mut self, code: Option<u16>, reason: String) {
+        let heard = self.news.as_mut().map(oneshot::Receiver::try_recv);
+        let is_answer = self.closing.is_some() || matches!(heard, Some(Ok(WriterNews::Closing)));
+        self.end(match is_answer {
+            true => SocketEnd::Closed,
+            false => SocketEnd::ClosedByPeer { code, reason },
+        });
+    }
+
+    fn end(&mut self, end: SocketEnd) {
         self.buffer = BytesMut::new();
-        self.phase = Phase::Ending {
+        self.news = None;
+        self.phase = Phase::Ended {
             end,
             is_told: false,
             deadline: Instant::now() + self.close_deadline,
         };
     }
 
-    /// Sends the close frame that is due, and closes our direction of the connection.
-    async fn wind_up(&mut self) {
-        let Phase::Ending {
+    /// After the end: sends the close frame that is still due, and closes our direction of the connection. It takes at most
+    /// [`SocketOptions::close_deadline`], counted from the end. Without it the peer finds the connection cut off.
+    pub async fn wind_up(&mut self) {
+        let Phase::Ended {
             end,
             is_told,
             deadline,
@@ -239,11 +242,9 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
             let mut side = self.side.lock().await;
             if !std::mem::replace(is_told, true)
                 && let Some((code, reason)) = close_frame(end)
-                && let Err(SocketWriteError::Closed) = side.send_close(code, reason).await
-                && let SocketEnd::ClosedByPeer { .. } = end
             {
-                // Ours came first, so this is the answer.
-                *end = SocketEnd::Closed;
+                // It fails if we have closed meanwhile, and then nothing is due.
+                let _ = side.send_close(code, reason).await;
             }
             // What cannot be written now is not written at all.
             let _ = side.flush_unsent().await;
@@ -260,13 +261,11 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
             }
         };
         let _ = timeout_at(*deadline, told).await;
-        let end = end.clone();
-        self.phase = Phase::Ended(end);
     }
 }
 
 /// The close frame that a peer has to get at such an end.
-fn close_frame(end: &SocketEnd) -> Option<(Option<u16>, &'static str)> {
+pub(super) fn close_frame(end: &SocketEnd) -> Option<(Option<u16>, &'static str)> {
     match end {
         SocketEnd::ClosedByPeer { code, .. } => Some((*code, "")),
         SocketEnd::Violation(violation) => {

@@ -52,10 +52,12 @@ fn head(first: u8, length: usize, mask: [u8; 4]) -> Vec<u8> {
 }
 
 fn text(bytes: &'static str) -> OutgoingPiece {
-    OutgoingPiece {
-        bytes: Bytes::from_static(bytes.as_bytes()),
-        part: PiecePart::Whole,
-    }
+    part(bytes, PiecePart::Whole)
+}
+
+fn part(bytes: impl Into<Bytes>, part: PiecePart) -> OutgoingPiece {
+    let bytes = bytes.into();
+    OutgoingPiece { bytes, part }
 }
 
 /// Reads exactly these bytes.
@@ -76,6 +78,16 @@ async fn expect_end(peer: &mut DuplexStream, expected: &[u8]) {
 fn close_frame(code: u16, reason: &str) -> Vec<u8> {
     let length = 2 + reason.len() as u8;
     [&[0x88, length][..], &code.to_be_bytes(), reason.as_bytes()].concat()
+}
+
+/// How a socket ends, whatever comes before that. Its peer has been told.
+async fn end_of(reader: &mut SocketReader<DuplexStream>) -> SocketEnd {
+    loop {
+        if let Err(end) = reader.next().await {
+            reader.wind_up().await;
+            return end;
+        }
+    }
 }
 
 on_both_runtimes!(messages_pass_in_both_directions_from_two_tasks);

@@ -67,7 +67,7 @@ async fn echo(socket: WebSocket) -> SocketEnd {
                 (bytes, part)
             }
             Ok(SocketEvent::Pong) => (Bytes::from_static(b"pong"), PiecePart::Whole),
-            Err(end) => return end,
+            Err(_) => return end_of(&mut reader).await,
         };
         if writer.send(&[OutgoingPiece { bytes, part }]).await.is_err() {
             return end_of(&mut reader).await;
@@ -75,10 +75,11 @@ async fn echo(socket: WebSocket) -> SocketEnd {
     }
 }
 
-/// How a socket ends, whatever comes before that.
+/// How a socket ends, whatever comes before that. Its peer has been told.
 async fn end_of(reader: &mut SocketReader) -> SocketEnd {
     loop {
         if let Err(end) = reader.next().await {
+            reader.wind_up().await;
             return end;
         }
     }

@@ -4,15 +4,6 @@ use std::time::Duration;
 
 use super::*;
 
-/// How a socket ends, whatever comes before that.
-async fn end_of(reader: &mut SocketReader<DuplexStream>) -> SocketEnd {
-    loop {
-        if let Err(end) = reader.next().await {
-            return end;
-        }
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn the_close_frame_of_the_peer_is_answered() {
     let text = [&4000_u16.to_be_bytes()[..], b"bye"].concat();
@@ -27,7 +18,7 @@ async fn the_close_frame_of_the_peer_is_answered() {
         assert_eq!(reader.next().await, Ok(message));
         let reason = reason.to_owned();
         let end = SocketEnd::ClosedByPeer { code, reason };
-        assert_eq!(reader.next().await, Err(end.clone()));
+        assert_eq!(end_of(&mut reader).await, end);
         expect_end(&mut peer, answer).await;
         // It stays so.
         assert_eq!(reader.next().await, Err(end));
@@ -131,7 +122,7 @@ async fn a_violation_is_told_with_its_code() {
             ..SocketOptions::default()
         };
         let ((mut reader, mut writer), mut peer) = socket(64, &options);
-        let reading = tokio::spawn(async move { reader.next().await });
+        let reading = tokio::spawn(async move { end_of(&mut reader).await });
         // More than the connection holds: the rest has to be read, or the peer never comes to read the close frame.
         peer.write_all(&input).await.unwrap();
         peer.write_all(&[0; 5000]).await.unwrap();
@@ -141,12 +132,32 @@ async fn a_violation_is_told_with_its_code() {
         assert_eq!(u16::from_be_bytes([told[2], told[3]]), code);
         drop(peer);
         let end = reading.await.unwrap();
-        let Err(SocketEnd::Violation(violation)) = end else {
+        let SocketEnd::Violation(violation) = end else {
             panic!("{end:?}");
         };
         assert_eq!(violation.close_code(), code);
         let sent = writer.send(&[text("more")]).await;
         assert_eq!(sent, Err(SocketWriteError::Closed));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_is_known_before_a_peer_that_does_not_read_has_heard_of_it() {
+    let violation = [0xff; 100].to_vec();
+    for (input, is_cut_off) in [(violation, false), (Vec::new(), true)] {
+        let ((mut reader, mut writer), mut peer) = socket(128, &SocketOptions::default());
+        let long = part(vec![b'x'; 1000], PiecePart::Whole);
+        let writing = tokio::spawn(async move { writer.send(&[long]).await });
+        tokio::task::yield_now().await;
+        peer.write_all(&input).await.unwrap();
+        if is_cut_off {
+            peer.shutdown().await.unwrap();
+        }
+        let start = tokio::time::Instant::now();
+        let end = reader.next().await;
+        assert!(end.is_err(), "{end:?}");
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        writing.abort();
     }
 }
 
@@ -160,8 +171,8 @@ async fn a_peer_that_keeps_sending_after_a_violation_is_cut_off() {
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
     });
-    let end = reader.next().await;
-    assert!(matches!(end, Err(SocketEnd::Violation(_))), "{end:?}");
+    let end = end_of(&mut reader).await;
+    assert!(matches!(end, SocketEnd::Violation(_)), "{end:?}");
     assert_eq!(start.elapsed(), options.close_deadline);
     drop((reader, writer));
     sending.await.unwrap();
@@ -172,8 +183,8 @@ async fn an_end_without_a_close_frame_is_broken() {
     let ((mut reader, mut writer), mut peer) = socket(1024, &SocketOptions::default());
     peer.write_all(&frame(0x01, b"half")).await.unwrap();
     peer.shutdown().await.unwrap();
-    let end = reader.next().await;
-    assert!(matches!(end, Err(SocketEnd::Broken(_))), "{end:?}");
+    let end = end_of(&mut reader).await;
+    assert!(matches!(end, SocketEnd::Broken(_)), "{end:?}");
     expect_end(&mut peer, b"").await;
     let sent = writer.send(&[text("more")]).await;
     assert_eq!(sent, Err(SocketWriteError::Closed));

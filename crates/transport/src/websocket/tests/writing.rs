@@ -4,11 +4,6 @@ use std::time::Duration;
 
 use super::*;
 
-fn part(bytes: impl Into<Bytes>, part: PiecePart) -> OutgoingPiece {
-    let bytes = bytes.into();
-    OutgoingPiece { bytes, part }
-}
-
 #[tokio::test]
 async fn many_small_messages_go_out_in_one_write() {
     let (socket, counts, mut peer) = counted_socket(1 << 20, &SocketOptions::default());
@@ -98,12 +93,12 @@ async fn pieces_out_of_order_are_not_sent() {
 async fn a_peer_that_takes_nothing_is_given_up_and_the_reader_ends_too() {
     let options = SocketOptions::default();
     let ((mut reader, mut writer), _peer) = socket(1024, &options);
-    let reading = tokio::spawn(async move { reader.next().await });
+    let reading = tokio::spawn(async move { end_of(&mut reader).await });
     let large = part(vec![b'x'; 5000], PiecePart::Whole);
     let stalled = SocketWriteError::Stalled(options.stall);
     assert_eq!(writer.send(&[large]).await, Err(stalled.clone()));
     let end = SocketEnd::Stalled(options.stall);
-    assert_eq!(reading.await.unwrap(), Err(end));
+    assert_eq!(reading.await.unwrap(), end);
     assert_eq!(writer.send(&[text("more")]).await, Err(stalled));
 }
 
@@ -111,13 +106,13 @@ async fn a_peer_that_takes_nothing_is_given_up_and_the_reader_ends_too() {
 async fn given_up_and_read_again(pieces: &[OutgoingPiece]) -> Vec<u8> {
     let options = SocketOptions::default();
     let ((mut reader, mut writer), mut peer) = socket(1024, &options);
-    let reading = tokio::spawn(async move { reader.next().await });
+    let reading = tokio::spawn(async move { end_of(&mut reader).await });
     let stalled = SocketWriteError::Stalled(options.stall);
     assert_eq!(writer.send(pieces).await, Err(stalled));
     let mut read = Vec::new();
     peer.read_to_end(&mut read).await.unwrap();
     let end = SocketEnd::Stalled(options.stall);
-    assert_eq!(reading.await.unwrap(), Err(end));
+    assert_eq!(reading.await.unwrap(), end);
     read
 }
 
@@ -148,7 +143,7 @@ async fn messages_behind_the_one_that_a_peer_stopped_in_are_not_begun() {
     let begun = writer.messages_begun();
     writer.send(&[text("whole")]).await.unwrap();
     assert_eq!(begun.load(Ordering::Relaxed), 1);
-    let reading = tokio::spawn(async move { reader.next().await });
+    let reading = tokio::spawn(async move { end_of(&mut reader).await });
     let messages = [text("one"), text("two"), text("three")];
     let stalled = SocketWriteError::Stalled(options.stall);
     assert_eq!(writer.send(&messages).await, Err(stalled));
@@ -156,7 +151,8 @@ async fn messages_behind_the_one_that_a_peer_stopped_in_are_not_begun() {
     let close = close_frame(1013, "nothing was read");
     let read = [b"\x81\x05whole\x81\x03one\x81\x03two", &close[..]].concat();
     expect_end(&mut peer, &read).await;
-    assert!(reading.await.unwrap().is_err());
+    let end = SocketEnd::Stalled(options.stall);
+    assert_eq!(reading.await.unwrap(), end);
 }
 
 #[tokio::test]
@@ -204,7 +200,7 @@ async fn a_send_that_was_dropped_ends_the_socket() {
     peer.read_exact(&mut [0; 1024]).await.unwrap();
     let sent = writer.send(&[text("more")]).await;
     assert_eq!(sent, Err(SocketWriteError::Interrupted));
-    let end = reader.next().await;
-    assert!(matches!(end, Err(SocketEnd::Broken(_))), "{end:?}");
+    let end = end_of(&mut reader).await;
+    assert!(matches!(end, SocketEnd::Broken(_)), "{end:?}");
     expect_end(&mut peer, b"").await;
 }
