@@ -335,11 +335,15 @@ impl Recorder {
     }
 
     /// A side file for a body that is cut through. Its line is written by passing its name to [`Recorder::record_message`].
-    /// With redaction the file stays in memory until then: only a whole body can be looked through.
+    /// With redaction it is looked through first.
     pub fn side_file(&mut self) -> Result<SideFile, Error> {
-        match self.lines.redaction {
+        match self.lines.redaction.clone() {
             None => self.new_side_file(),
-            Some(_) => Ok(SideFile::hold()),
+            Some(redaction) if redaction.passing_body().is_some() => {
+                let file = self.new_side_file()?;
+                Ok(file.redacted(&redaction))
+            }
+            Some(redaction) => Ok(SideFile::nowhere().redacted(&redaction)),
         }
     }
 

@@ -11,6 +11,7 @@ mod find;
 mod key;
 mod line;
 mod mark;
+mod passing;
 mod path;
 mod preset;
 mod text;
@@ -23,8 +24,10 @@ use find::SecretFinder;
 use key::SecretKeyNames;
 use mark::RedactionMark;
 use mcp_proxy_wire::{Kind, Message};
+pub(crate) use passing::PassingBody;
+use passing::PassingRules;
 use path::RedactionPaths;
-use preset::PresetKeys;
+use preset::{PresetKeys, any_pattern};
 use regex::bytes::Regex;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -112,6 +115,8 @@ struct CompiledRedactionRules {
     tokens: Vec<Regex>,
     /// Whether any of them is in a text: one look for nearly all texts.
     any_token: Option<Regex>,
+    /// How to apply them to a body that passes in pieces, if that can be done.
+    passing: Option<PassingRules>,
 }
 
 /// A message whose secrets are gone.
@@ -143,18 +148,30 @@ impl Redaction {
                 source,
             })?);
         }
+        let for_relay = presets.contains(&RedactionPreset::RelayTokens);
+        let shapes = match presets.iter().any(RedactionPreset::has_tokens) {
+            true => preset::TOKENS,
+            false if for_relay => &[preset::JWT],
+            false => &[],
+        };
         let mut any_token = None;
-        if presets.iter().any(RedactionPreset::has_tokens) {
-            any_token = Some(preset::any_token().map_err(RedactionError::TooLarge)?);
-            for pattern in preset::TOKENS {
+        if !shapes.is_empty() {
+            any_token = Some(any_pattern(shapes).map_err(RedactionError::TooLarge)?);
+            for pattern in shapes {
                 tokens.push(Regex::new(pattern).map_err(RedactionError::TooLarge)?);
             }
         }
         let preset_keys = match presets.iter().any(RedactionPreset::has_keys) {
             true => preset::PRESET_KEYS,
+            false if for_relay => preset::RELAY_KEYS,
             false => PresetKeys::default(),
         };
         let nonce = format!("{:016x}", crate::new_salt());
+        let is_only_for_relay = keys.is_empty() && values.is_empty() && paths.is_empty();
+        let passing = match is_only_for_relay && presets == &[RedactionPreset::RelayTokens] {
+            true => Some(PassingRules::new(&nonce).map_err(RedactionError::TooLarge)?),
+            false => None,
+        };
         let facts = RedactionFacts {
             nonce,
             presets: presets.iter().map(RedactionPreset::to_string).collect(),
@@ -168,12 +185,19 @@ impl Redaction {
             values: patterns,
             tokens,
             any_token,
+            passing,
         };
         Ok(Some(Redaction(Arc::new(CompiledRedaction {
             rules: Arc::new(rules),
             mark: RedactionMark::for_peers(&facts.nonce).map_err(RedactionError::TooLarge)?,
             facts,
         }))))
+    }
+
+    /// A body that passes in pieces and is not kept. `None` if the rules are such that only a whole body can be looked through.
+    pub(crate) fn passing_body(&self) -> Option<PassingBody> {
+        let is_possible = self.0.rules.passing.is_some();
+        is_possible.then(|| PassingBody::new(self.clone()))
     }
 
     /// What a header says about it.
@@ -197,6 +221,10 @@ impl Redaction {
     }
 
     fn hits(&self, message: &Message) -> Vec<find::RedactionHit> {
+        let passing = self.0.rules.passing.as_ref();
+        if passing.is_some_and(|rules| !rules.may_apply_to(message.raw())) {
+            return Vec::new();
+        }
         match message.kind() {
             Kind::Malformed => self.finder().in_text(message.raw()),
             _ => self.finder().in_message(message),

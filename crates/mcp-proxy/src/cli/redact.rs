@@ -24,15 +24,18 @@ pub struct RedactArgs {
     #[arg(long, value_name = "PRESET", help_heading = "Redaction",
           value_parser = PossibleValuesParser::new(RedactionPreset::NAMES))]
     pub redact_preset: Vec<String>,
+
+    /// Presets that the command has without being asked.
+    #[arg(skip)]
+    pub own_presets: Vec<RedactionPreset>,
 }
 
 impl RedactArgs {
     /// The rules, ready for use; `None` if there are none.
     pub fn compile(&self) -> Result<Option<Redaction>> {
-        let presets = self
-            .redact_preset
-            .iter()
-            .map(|word| word.parse::<RedactionPreset>());
+        let asked = self.redact_preset.iter();
+        let asked = asked.map(|word| word.parse::<RedactionPreset>());
+        let presets = asked.chain(self.own_presets.iter().copied().map(Ok));
         let rules = RedactionRules {
             keys: self.redact_key.clone(),
             values: self.redact_value.clone(),

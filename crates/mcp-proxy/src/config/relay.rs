@@ -8,6 +8,7 @@ use http::Uri;
 use mcp_proxy_relay::{
     PolicyList, RelayAccess, RelayDriver, RelayPolicy, RelayRates, RelaySettings,
 };
+use mcp_proxy_session::redact::RedactionPreset;
 use mcp_proxy_token::{PairingCodes, RevocationList, SigningKey, TokenVerifier};
 use mcp_proxy_transport::http::{Admission, BrowserExtensions, LegacyClients, LocalPages};
 use mcp_proxy_wire::Transport;
@@ -106,6 +107,10 @@ impl Config {
         let mut proxy = args.proxy.clone();
         proxy.listen = Some(ClientKind::Http);
         proxy.listen_host = None;
+        if target.settings.access == RelayAccess::Tokens {
+            let own_presets = &mut proxy.redact.own_presets;
+            own_presets.push(RedactionPreset::RelayTokens);
+        }
         let mut config = Config::with_target(&proxy, Target::Relay(target))?;
         config.listen = listen;
         Ok(config)

@@ -2,11 +2,12 @@
 //!
 //! The head of a line (id, method, name) is read from what is left, so it tells nothing that the body does not.
 
+use super::side_file::RedactedSide;
 use super::transport_envelope::is_encoded;
 use crate::Redaction;
 use crate::record_input::{NewBatchPart, NewBody, NewMessage, NewVerdict};
 use bytes::Bytes;
-use mcp_proxy_wire::Message;
+use mcp_proxy_wire::{Message, PartialHead};
 
 /// What a `msg` line does not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,12 +39,18 @@ pub(super) fn redact_message(
     let held;
     let body = match message.body {
         NewBody::Whole(body) => body,
-        NewBody::Large { file, .. } => match file.held() {
-            Some(body) => {
+        NewBody::Large { file, head, .. } => match (file.held(), file.redacted()) {
+            (Some(body), _) => {
                 held = Message::parse(body.clone());
                 &held
             }
-            None => return store(message, LineRedaction::Nothing),
+            (None, Some(RedactedSide { len, hidden })) => {
+                let head = &shown_head(head, redaction);
+                let body = NewBody::Large { file, len, head };
+                let message = &NewMessage { body, ..*message };
+                return store(message, LineRedaction::Values(hidden));
+            }
+            (None, None) => return store(message, LineRedaction::Nothing),
         },
         NewBody::Empty => return store(message, LineRedaction::Nothing),
     };
@@ -64,6 +71,18 @@ pub(super) fn redact_message(
         ..*message
     };
     store(&shown, LineRedaction::Values(redacted.count));
+}
+
+/// The head of a body that has passed, without what must not be shown.
+fn shown_head(head: &PartialHead, redaction: &Redaction) -> PartialHead {
+    let is_shown = |text: &[u8]| redaction.masked(text).is_none();
+    let is_text_shown = |text: &String| is_shown(text.as_bytes());
+    PartialHead {
+        id: head.id.clone().filter(|id| is_shown(id.token())),
+        method: head.method.clone().filter(is_text_shown),
+        name: head.name.clone().filter(is_text_shown),
+        ..head.clone()
+    }
 }
 
 /// The parts of a batch, as what is left of it tells them.

@@ -93,11 +93,12 @@ impl RecentMessages {
         }
     }
 
-    /// A body that is cut through, as far as it is needed. See [`SideFile::hold`].
+    /// A body that is cut through, as far as it is needed.
     pub(super) fn side_file(&self) -> SideFile {
-        match self.lines.redaction {
-            None => SideFile::nowhere(),
-            Some(_) => SideFile::hold(),
+        let nowhere = SideFile::nowhere();
+        match &self.lines.redaction {
+            None => nowhere,
+            Some(redaction) => nowhere.redacted(redaction),
         }
     }
 

@@ -2,12 +2,14 @@
 //!
 //! A side file is written under a temporary name, renamed, and only then does the recorder write its line, so a line never names
 //! a file that is not whole. It is written while the body passes (cut through), so it is a value of its own and not a method of
-//! the recorder. With redaction it is kept in memory instead: no byte may reach the disk before the whole was looked through.
+//! the recorder. With redaction no byte may reach the disk before it was looked through. A relay's tokens are found while the body
+//! passes ([`PassingBody`]); for other rules it is kept in memory until it is whole.
 
 use super::fault::RecorderFaults;
 use super::sync::DiskSync;
 use crate::private_files::SideFolder;
-use crate::{Error, RecordErrorPolicy};
+use crate::redact::PassingBody;
+use crate::{Error, RecordErrorPolicy, Redaction};
 use bytes::Bytes;
 use std::fs::File;
 use std::io::Write;
@@ -19,7 +21,19 @@ pub const SIDE_LIMIT: usize = 64 * 1024;
 
 /// The name of a finished side file within its folder.
 #[derive(Debug, Clone)]
-pub struct SideName(SideBody);
+pub struct SideName {
+    body: SideBody,
+    redacted: Option<RedactedSide>,
+}
+
+/// What is left of a body that was looked through while it passed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RedactedSide {
+    /// In bytes.
+    pub(super) len: u64,
+    /// How many values were hidden.
+    pub(super) hidden: u32,
+}
 
 #[derive(Debug, Clone)]
 enum SideBody {
@@ -34,11 +48,18 @@ enum SideBody {
 
 impl SideName {
     /// Of a body that is kept nowhere.
-    pub(super) const NONE: SideName = SideName(SideBody::Lost);
+    pub(super) const NONE: SideName = SideName::new(SideBody::Lost);
+
+    const fn new(body: SideBody) -> SideName {
+        SideName {
+            body,
+            redacted: None,
+        }
+    }
 
     /// The file's name, or `None` if the body could not be stored and the policy was to continue.
     pub fn as_str(&self) -> Option<&str> {
-        match &self.0 {
+        match &self.body {
             SideBody::File { name, .. } => Some(name),
             SideBody::Memory(_) | SideBody::Lost => None,
         }
@@ -46,15 +67,20 @@ impl SideName {
 
     /// The body, if it is not in a file yet.
     pub(super) fn held(&self) -> Option<&Bytes> {
-        match &self.0 {
+        match &self.body {
             SideBody::Memory(body) => Some(body),
             SideBody::File { .. } | SideBody::Lost => None,
         }
     }
 
+    /// What is left of the body, if it was looked through while it passed.
+    pub(super) fn redacted(&self) -> Option<RedactedSide> {
+        self.redacted
+    }
+
     /// Moves the file to the folder of the part that its line is written to, if a new part began while the body passed.
     pub(super) fn move_to(&self, folder: &Arc<SideFolder>) -> Result<(), Error> {
-        match &self.0 {
+        match &self.body {
             SideBody::File { name, folder: own } if !Arc::ptr_eq(own, folder) => own
                 .rename(name, folder, name)
                 .map_err(|error| Error::io("move", &own.path().join(name), error)),
@@ -77,6 +103,8 @@ pub struct SideFile {
     open: Option<OpenSideFile>,
     /// The body, if it must not be written before it is whole.
     held: Option<Vec<u8>>,
+    /// What hides tokens in the body while it passes.
+    passing: Option<PassingBody>,
     len: u64,
     /// Where messages wait for the disk: who forces the file onto it.
     disk: Option<DiskSync>,
@@ -104,6 +132,7 @@ impl SideFile {
         SideFile {
             open: None,
             held: None,
+            passing: None,
             len: 0,
             disk: None,
             on_error: RecordErrorPolicy::Warn,
@@ -122,6 +151,7 @@ impl SideFile {
         let mut side = SideFile {
             open: None,
             held: None,
+            passing: None,
             len: 0,
             disk,
             on_error,
@@ -145,15 +175,26 @@ impl SideFile {
         Ok(side)
     }
 
-    /// A side file that is only memory until its line is written.
-    pub(super) fn hold() -> SideFile {
-        let mut side = SideFile::nowhere();
-        side.held = Some(Vec::new());
-        side
+    /// This file for a body that is looked through: while it passes, or in memory until its line is written.
+    pub(super) fn redacted(mut self, redaction: &Redaction) -> SideFile {
+        self.passing = redaction.passing_body();
+        if self.passing.is_none() {
+            self.held = Some(Vec::new());
+        }
+        self
     }
 
     /// Appends bytes. Under the policy `warn` a failure loses the body, is remembered for [`crate::Recorder::warning`], and is not an error here.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let Some(mut passing) = self.passing.take() else {
+            return self.store(bytes);
+        };
+        let stored = passing.piece(bytes, |shown| self.store(shown));
+        self.passing = Some(passing);
+        stored
+    }
+
+    fn store(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.len += bytes.len() as u64;
         if let Some(held) = &mut self.held {
             held.extend_from_slice(bytes);
@@ -170,12 +211,12 @@ impl SideFile {
         }
     }
 
-    /// Bytes given so far.
+    /// Bytes stored so far.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether nothing was given yet.
+    /// Whether nothing was stored yet.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -186,8 +227,24 @@ impl SideFile {
     }
 
     pub(super) fn finish_as(mut self, name: String) -> Result<SideName, Error> {
+        let Some(mut passing) = self.passing.take() else {
+            return self.finish_stored(name);
+        };
+        self.store(&passing.end())?;
+        let redacted = RedactedSide {
+            len: self.len,
+            hidden: passing.hidden(),
+        };
+        let stored = self.finish_stored(name)?;
+        Ok(SideName {
+            redacted: Some(redacted),
+            ..stored
+        })
+    }
+
+    fn finish_stored(mut self, name: String) -> Result<SideName, Error> {
         if let Some(held) = self.held.take() {
-            return Ok(SideName(SideBody::Memory(held.into())));
+            return Ok(SideName::new(SideBody::Memory(held.into())));
         }
         let Some(open) = &self.open else {
             return Ok(SideName::NONE);
@@ -201,7 +258,7 @@ impl SideFile {
                     disk.add_side(open.file);
                 }
                 let folder = open.folder;
-                Ok(SideName(SideBody::File { name, folder }))
+                Ok(SideName::new(SideBody::File { name, folder }))
             }
             Err(error) => {
                 let error = Error::io("store", &open.folder.path().join(&name), error);

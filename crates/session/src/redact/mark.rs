@@ -70,9 +70,15 @@ impl RedactionMark {
                 HitForm::Value(layer) => quote(layer),
                 HitForm::Part => String::new(),
             };
-            let number = index as u64 + u64::from(before) + 1;
-            format!("{quote}{}{number}]{quote}", self.front)
+            let number = u32::try_from(index).unwrap_or(u32::MAX);
+            let mark = self.text(number.saturating_add(before).saturating_add(1));
+            format!("{quote}{mark}{quote}")
         })
+    }
+
+    /// The mark with this number.
+    pub(super) fn text(&self, number: u32) -> String {
+        format!("{}{number}]", self.front)
     }
 }
 

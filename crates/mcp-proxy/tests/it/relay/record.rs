@@ -45,6 +45,65 @@ fn conversations_are_recorded_without_tokens() {
 }
 
 #[test]
+fn tokens_in_answers_reach_the_client_and_not_the_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("relay.jsonl");
+    let relay = TestRelay::start(&["--session-file", record.to_str().unwrap()]);
+    let mut extension = relay.extension("ada", "c");
+    let mut client = relay.client("ada", "laptop");
+    client.connect(2, "ext-c");
+    let token = relay.token("ada");
+    let page = "x".repeat(400_000);
+    for (id, result) in [
+        (
+            3,
+            json!({"storage": {"accessToken": "s3cret-1", "note": format!("Bearer {token}")}}),
+        ),
+        (
+            4,
+            json!({"text": json!({"access_token": "s3cret-2"}).to_string()}),
+        ),
+        // Long enough to be passed on while it comes.
+        (
+            5,
+            json!({"a": page, "accessToken": "s3cret-3", "url": format!("/?t={token}"), "z": page}),
+        ),
+    ] {
+        client.say(&json!({"id": id, "method": "listExtensions"}));
+        let asked = extension.hear_command();
+        extension.say(&json!({"id": asked["id"], "result": result}));
+        assert_eq!(client.hear_answer(&json!(id))["result"], result);
+    }
+    let shown = ctl(&relay, &["get", "last=100", "raw=true"]).to_string();
+    drop((client, extension));
+    let _ = relay.program.end("-TERM");
+    let text = std::fs::read_to_string(&record).unwrap();
+    let sides = std::fs::read_dir(record.with_extension("jsonl.d")).unwrap();
+    let sides: Vec<String> = sides
+        .map(|side| std::fs::read_to_string(side.unwrap().path()).unwrap())
+        .collect();
+    assert_eq!(sides.len(), 1);
+    for text in [&text, &sides[0], &shown] {
+        assert!(
+            !text.contains(&token) && !text.contains("s3cret"),
+            "{text:.2000}"
+        );
+    }
+    let lines = record_lines(&text);
+    assert_eq!(lines[0]["redaction"]["presets"], json!(["relay-tokens"]));
+    let redacted: Vec<&Value> = lines
+        .iter()
+        .map(|line| &line["redacted"])
+        .filter(|count| !count.is_null())
+        .collect();
+    assert_eq!(redacted, [&json!(2), &json!(1), &json!(2)]);
+    let long = lines
+        .iter()
+        .find(|line| line["raw_ref"]["file"].is_string());
+    assert_eq!(long.unwrap()["raw_ref"]["len"], sides[0].len());
+}
+
+#[test]
 fn an_answer_reaches_its_client_with_its_line_breaks() {
     let relay = TestRelay::start(&["--no-record"]);
     let mut extension = relay.extension("ada", "c");

@@ -1,0 +1,255 @@
+//! Redaction of a body while it passes: a relay's tokens are found in any piece of it, so that no long body has to be kept.
+//!
+//! The text is looked at as it stands, escapes and all: those who write these tokens have no reason to escape a letter of them.
+
+use super::preset::JWT;
+use super::{Redaction, any_pattern};
+use regex::bytes::Regex;
+
+/// So much text is looked through at once.
+const WINDOW: usize = 32 * 1024;
+/// So much of its end is kept back, if it may be the beginning of a token.
+const KEPT_MAX: usize = WINDOW / 2;
+
+/// How the rules for relays are applied to text.
+#[derive(Debug)]
+pub(super) struct PassingRules {
+    /// Whether they may apply to a text, however it is escaped.
+    any: Regex,
+    /// What to hide: the whole, or its first group.
+    secret: Regex,
+    /// What may become a secret if more follows.
+    beginning: Regex,
+}
+
+/// A body of which some has passed.
+#[derive(Debug)]
+pub(crate) struct PassingBody {
+    redaction: Redaction,
+    /// What has come and was not passed on.
+    text: Vec<u8>,
+    /// The text before that ended inside of a secret: what belongs to it.
+    inside: Option<fn(u8) -> bool>,
+    hidden: u32,
+}
+
+impl PassingRules {
+    pub(super) fn new(nonce: &str) -> Result<PassingRules, regex::Error> {
+        // Whatever has the word of the session looks like a mark.
+        let any = [JWT, r"(?i-u)access[-_. ]?token", r"(?-u)\\u00", nonce];
+        let named = r#"(?i-u)access[-_. ]?token\\*"\s*:\s*\\*"([^"\\\s]+)"#;
+        let beginning = [
+            r#"(?i-u)access[-_. ]?(?:token(?:\\*"?\s*(?::\s*(?:\\*"?)?)?)?)?"#,
+            r"(?-u)[A-Za-z0-9_.-]+",
+        ];
+        Ok(PassingRules {
+            any: any_pattern(&any)?,
+            secret: any_pattern(&[JWT, named, nonce])?,
+            beginning: Regex::new(&format!("(?:{}|{})$", beginning[0], beginning[1]))?,
+        })
+    }
+
+    pub(super) fn may_apply_to(&self, text: &[u8]) -> bool {
+        self.any.is_match(text)
+    }
+}
+
+impl PassingBody {
+    pub(super) fn new(redaction: Redaction) -> PassingBody {
+        PassingBody {
+            redaction,
+            text: Vec::new(),
+            inside: None,
+            hidden: 0,
+        }
+    }
+
+    /// How many values were hidden so far.
+    pub(crate) fn hidden(&self) -> u32 {
+        self.hidden
+    }
+
+    /// More of the body has come. What may be stored now goes to `store`.
+    pub(crate) fn piece<E>(
+        &mut self,
+        bytes: &[u8],
+        mut store: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for bytes in bytes.chunks(WINDOW) {
+            self.text.extend_from_slice(bytes);
+            if self.text.len() >= WINDOW {
+                let shown = self.look_through(KEPT_MAX);
+                store(&shown)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What may be stored of the end of the body.
+    pub(crate) fn end(&mut self) -> Vec<u8> {
+        self.look_through(0)
+    }
+
+    /// What may be stored of the text so far. At most `keep` bytes of it are kept back.
+    fn look_through(&mut self, keep: usize) -> Vec<u8> {
+        let text = std::mem::take(&mut self.text);
+        let redaction = self.redaction.clone();
+        let Some(rules) = &redaction.0.rules.passing else {
+            return text;
+        };
+        let mut done = 0;
+        if let Some(belongs) = self.inside {
+            match text.iter().position(|byte| !belongs(*byte)) {
+                Some(end) => (self.inside, done) = (None, end),
+                None => return Vec::new(),
+            }
+        }
+        let mut shown = Vec::with_capacity(text.len());
+        let begun = done;
+        for found in rules.secret.captures_iter(&text[begun..]) {
+            let named = found.get(1);
+            let Some(secret) = named.or_else(|| found.get(0)) else {
+                continue;
+            };
+            self.hidden = self.hidden.saturating_add(1);
+            shown.extend_from_slice(&text[done..begun + secret.start()]);
+            shown.extend_from_slice(redaction.0.mark.text(self.hidden).as_bytes());
+            done = begun + secret.end();
+            if done == text.len() {
+                self.inside = Some(match named {
+                    Some(_) => is_of_value,
+                    None => is_of_token,
+                });
+            }
+        }
+        let rest = &text[done..];
+        let kept = rules.beginning.find(rest).map_or(0, |found| found.len());
+        let (passed, kept) = rest.split_at(rest.len() - kept.min(keep));
+        shown.extend_from_slice(passed);
+        self.text.extend_from_slice(kept);
+        shown
+    }
+}
+
+/// Whether a byte goes on with the signature of a token.
+fn is_of_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
+}
+
+/// Whether a byte goes on with a value in quotes.
+fn is_of_value(byte: u8) -> bool {
+    !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\\')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{RedactionPreset, RedactionRules};
+    use super::*;
+    use mcp_proxy_wire::Message;
+
+    const TOKEN: &str =
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEiLCJleHAiOjF9.c2lnbmF0dXJlLWFuZC1tb3Jl";
+
+    fn redaction() -> Redaction {
+        let rules = RedactionRules {
+            presets: vec![RedactionPreset::RelayTokens],
+            ..RedactionRules::default()
+        };
+        Redaction::new(&rules).unwrap().unwrap()
+    }
+
+    /// What is stored of a body that comes in pieces of this length, and how much of it was hidden.
+    fn passed(text: &str, length: usize) -> (String, u32) {
+        let redaction = redaction();
+        let mut body = redaction.passing_body().unwrap();
+        let mut stored = Vec::new();
+        for piece in text.as_bytes().chunks(length) {
+            let store = |bytes: &[u8]| {
+                stored.extend_from_slice(bytes);
+                Ok::<(), ()>(())
+            };
+            body.piece(piece, store).unwrap();
+            assert!(body.text.len() < WINDOW);
+        }
+        stored.extend(body.end());
+        let stored = String::from_utf8(stored).unwrap();
+        let nonce = &redaction.facts().nonce;
+        (stored.replace(nonce.as_str(), "N"), body.hidden())
+    }
+
+    #[test]
+    fn tokens_are_hidden_wherever_a_body_is_cut() {
+        let body = format!(
+            r#"{{"id":1,"result":{{"accessToken" : "short","url":"https://a.test/?t={TOKEN}&x","text":"{{\"access_token\":\"s3\"}}","end":"{TOKEN}"}}}}"#
+        );
+        let expected = r#"{"id":1,"result":{"accessToken" : "[redacted:N:1]","url":"https://a.test/?t=[redacted:N:2]&x","text":"{\"access_token\":\"[redacted:N:3]\"}","end":"[redacted:N:4]"}}"#;
+        // The text is cut where a window is full, so the front moves that place through all of it.
+        for front in (0..=body.len()).map(|length| " ".repeat(WINDOW - length)) {
+            let (body, expected) = (format!("{front}{body}"), format!("{front}{expected}"));
+            assert_eq!(passed(&body, 64), (expected, 4), "{}", front.len());
+        }
+    }
+
+    #[test]
+    fn what_is_no_token_stays_as_it_is() {
+        let long = "eyJ".repeat(40_000);
+        let body = format!(
+            r#"{{"id":1,"result":{{"data":"{long}","host":"eyeglasses.example-shop.test","access":"token","accessToken":"","accessToken":null,"x":"access_token"}}}}"#
+        );
+        for length in [7, 1000, 65_536, body.len()] {
+            assert_eq!(passed(&body, length), (body.clone(), 0), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_token_in_a_run_of_letters_that_is_longer_than_what_is_kept_is_hidden() {
+        let body = format!("{}.{TOKEN}", "a".repeat(200_000));
+        for length in [1000, 65_536, 131_072, body.len()] {
+            assert_eq!(passed(&body, length).1, 1, "{length}");
+        }
+    }
+
+    #[test]
+    fn a_mark_of_the_sender_is_hidden() {
+        let redaction = redaction();
+        let mut body = redaction.passing_body().unwrap();
+        let fake = format!("\"[redacted:{}:1]\"", redaction.facts().nonce);
+        body.piece(fake.as_bytes(), |_| Ok::<(), ()>(())).unwrap();
+        assert_ne!(body.end(), fake.as_bytes());
+        assert_eq!(body.hidden(), 1);
+    }
+
+    #[test]
+    fn whole_messages_lose_the_same_and_what_is_escaped() {
+        let escaped = TOKEN.replace('.', "\\u002e");
+        for (text, hidden) in [
+            (format!(r#"{{"id":1,"result":{{"t":"{TOKEN}"}}}}"#), 1),
+            (format!(r#"{{"id":1,"result":{{"t":"{escaped}"}}}}"#), 1),
+            (r#"{"id":1,"result":{"accessToken":"short"}}"#.to_owned(), 1),
+            (
+                r#"{"id":1,"result":{"access\u005ftoken":"s"}}"#.to_owned(),
+                1,
+            ),
+            (r#"{"id":1,"result":{"tabs":[]}}"#.to_owned(), 0),
+            (r#"{"id":1,"result":{"password":"x"}}"#.to_owned(), 0),
+        ] {
+            let redacted = redaction().message(&Message::parse(text.clone()));
+            assert_eq!(
+                redacted.map_or(0, |redacted| redacted.count),
+                hidden,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_rules_need_whole_bodies() {
+        let rules = RedactionRules {
+            keys: vec!["ssn".to_owned()],
+            presets: vec![RedactionPreset::RelayTokens],
+            ..RedactionRules::default()
+        };
+        let redaction = Redaction::new(&rules).unwrap().unwrap();
+        assert!(redaction.passing_body().is_none());
+    }
+}
