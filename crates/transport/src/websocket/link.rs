@@ -1,7 +1,7 @@
 //! A WebSocket as a link: each message is a frame, or several if it is long and may come in pieces.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use mcp_proxy_core::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd, OutgoingFrame};
@@ -28,8 +28,8 @@ const WHOLE_MAX: usize = 256 * 1024;
 /// What a link cannot say about its socket.
 #[derive(Debug)]
 pub struct WebSocketHandle {
-    /// Zero until somebody sets it.
-    max_message: AtomicUsize,
+    /// A limit that the reader has not heard of yet.
+    new_max_message: Mutex<Option<usize>>,
     passes_pieces: AtomicBool,
     announced: AtomicUsize,
     messages_begun: Arc<AtomicU64>,
@@ -43,7 +43,7 @@ where
 {
     let (reader, writer) = socket.split();
     let handle = Arc::new(WebSocketHandle {
-        max_message: AtomicUsize::new(0),
+        new_max_message: Mutex::new(None),
         passes_pieces: AtomicBool::new(false),
         announced: AtomicUsize::new(0),
         messages_begun: writer.messages_begun(),
@@ -69,12 +69,12 @@ where
 impl WebSocketHandle {
     /// With what the socket is closed when its writer is.
     pub fn set_close(&self, code: u16, reason: &str) {
-        *self.close.lock().unwrap_or_else(PoisonError::into_inner) = (code, reason.to_owned());
+        *lock(&self.close) = (code, reason.to_owned());
     }
 
     /// How long messages may be, from the next one on.
     pub fn set_max_message(&self, bytes: usize) {
-        self.max_message.store(bytes.max(1), Ordering::Relaxed);
+        *lock(&self.new_max_message) = Some(bytes);
     }
 
     /// Texts over 256 KiB are passed on in pieces from the next one on, whatever their length. Until then, and for binary
@@ -111,8 +111,8 @@ struct MessageReader<S> {
 impl<S: AsyncRead + AsyncWrite + Send> FrameReader for MessageReader<S> {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(async move {
-            let max_message = self.handle.max_message.swap(0, Ordering::Relaxed);
-            if max_message > 0 {
+            let max_message = lock(&self.handle.new_max_message).take();
+            if let Some(max_message) = max_message {
                 self.reader.set_max_message(max_message);
                 self.takes_several = true;
             }
@@ -268,8 +268,7 @@ impl<S: AsyncWrite + Send> FrameWriter for MessageWriter<S> {
     fn close(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             if let Some(writer) = self.writer.take() {
-                let close = self.handle.close.lock();
-                let (code, reason) = close.unwrap_or_else(PoisonError::into_inner).clone();
+                let (code, reason) = lock(&self.handle.close).clone();
                 let _ = writer.close(code, &reason).await;
             }
         })
@@ -320,4 +319,8 @@ fn write_end(error: &SocketWriteError) -> LinkEnd {
         | SocketWriteError::OutOfOrder => ErrorCode::BAD_REQUEST,
     };
     LinkEnd::failed(Side::Client, code, error.to_string())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
