@@ -204,20 +204,25 @@ impl Extension {
         answer(command.connection, command.number, Err(fault), context);
     }
 
-    /// Fails everything that was sent.
-    pub(super) fn fail_sent(
+    /// Its socket is lost or replaced: fails what was sent, and what still waits to be sent.
+    pub(super) fn fail_everything(
         &mut self,
         fault: impl Fn(Delivered) -> RelayFault,
         context: &mut RelayContext<'_>,
     ) {
+        self.lose_long(fault(Delivered::Yes), context);
         let sent = std::mem::take(&mut self.sent);
         for (id, command) in &sent {
             // It may be carried out and answered all the same, even on another socket.
             self.abandon(id.clone(), command);
         }
-        self.fail(sent.into_values().collect(), fault, context);
+        self.fail(sent.into_values().collect(), &fault, context);
+        let connections: Vec<_> = self.connections.keys().cloned().collect();
+        for connection in connections {
+            self.fail_queued_of(&connection, || fault(Delivered::No), context);
+        }
         for known in self.connections.values_mut() {
-            known.forget_sent();
+            known.forget_acquiring();
         }
         self.questions.clear();
     }
@@ -242,17 +247,6 @@ impl Extension {
                 Err(fault(delivered)),
                 context,
             );
-        }
-    }
-
-    pub(super) fn fail_queued(
-        &mut self,
-        fault: impl Fn() -> RelayFault,
-        context: &mut RelayContext<'_>,
-    ) {
-        let connections: Vec<_> = self.connections.keys().cloned().collect();
-        for connection in connections {
-            self.fail_queued_of(&connection, &fault, context);
         }
     }
 

@@ -122,6 +122,29 @@ fn a_newer_socket_of_the_same_extension_takes_over() {
 }
 
 #[test]
+fn a_newer_socket_of_an_extension_fails_commands_that_were_not_written_too() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"createTab"}
+        E< {"id":"conn-1:3"}
+        A> {"id":4,"method":"screenshot"}
+        E|
+        A> {"id":5,"method":"getTabs"}
+        F+ extension chrome
+        F< {"method":"authenticated"}
+        A< {"id":3,"error":{"code":-32004,"data":{"reason":"superseded","delivered":"unknown"}}}
+        A< {"id":4,"error":{"code":-32004,"data":{"reason":"superseded","delivered":false}}}
+        A< {"id":5,"error":{"code":-32004,"data":{"reason":"superseded","delivered":false}}}
+        A> {"id":6,"method":"getTabs"}
+        F< {"id":"conn-1:6"}
+        "#,
+    );
+    assert_eq!(conversation.relay.counters().lost, 3);
+}
+
+#[test]
 fn a_newer_socket_of_the_same_client_takes_over() {
     let mut conversation = play(CONNECTED);
     conversation.continue_with(WITH_TAB);
