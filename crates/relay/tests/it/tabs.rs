@@ -47,6 +47,45 @@ fn a_connection_does_not_reach_the_tabs_of_another() {
 }
 
 #[test]
+fn tabs_that_are_named_further_down_must_be_own_ones_too() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    conversation.continue_with(BOB);
+    conversation.continue_with(
+        r#"
+        B> {"id":2,"method":"createTab"}
+        E< {"id":"conn-2:2"}
+        E> {"id":"conn-2:2","result":{"tab":{"id":12}}}
+        B< {"id":2}
+        B> {"id":3,"method":"screenshot","params":{"options":{"tabId":11}}}
+        B< {"id":3,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":4,"method":"forwardCDPCommand","params":{"method":"Page.reload","target":{"tabId":"11"}}}
+        B< {"id":4,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":5,"method":"closeTabs","params":{"tabIds":[12,11]}}
+        B< {"id":5,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":6,"method":"closeTabs","params":{"tabIds":[12,20]}}
+        B< {"id":6,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":7,"method":"createTab","params":{"createProperties":{"target":{"tabId":11}}}}
+        B< {"id":7,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":8,"method":"screenshot","params":{"options":{"tabIndex":0}}}
+        E< {"id":"proxy:2","method":"getTabs"}
+        E> {"id":"proxy:2","result":{"tabs":[{"id":11},{"id":12}]}}
+        B< {"id":8,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":9,"method":"screenshot","params":{"options":{"tabIndex":1}}}
+        E< {"id":"proxy:3","method":"getTabs"}
+        E> {"id":"proxy:3","result":{"tabs":[{"id":11},{"id":12}]}}
+        E<= {"jsonrpc":"2.0","id":"conn-2:9","method":"screenshot","params":{"options":{"tabIndex":1}}}
+        E> {"id":"conn-2:9","result":{}}
+        B< {"id":9,"result":{}}
+        B> {"id":10,"method":"closeTabs","params":{"tabIds":[12],"options":{"tabId":12}}}
+        E< {"id":"conn-2:10","method":"closeTabs"}
+        B> {"id":11,"method":"forwardCDPCommand","params":{"method":"Runtime.callFunctionOn","params":{"arguments":[{"value":{"tabId":11,"tabIndex":-1}}]}}}
+        E< {"id":"conn-2:11","method":"forwardCDPCommand"}
+        "#,
+    );
+}
+
+#[test]
 fn an_index_is_resolved_before_a_command_is_forwarded() {
     let mut conversation = play(CONNECTED);
     conversation.continue_with(WITH_TAB);
