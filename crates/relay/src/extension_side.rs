@@ -8,6 +8,7 @@ mod extension;
 mod forgotten;
 mod forwarded_answer;
 mod long_messages;
+mod own_tab;
 mod plain_ids;
 mod result_scanner;
 mod shared_debugger;

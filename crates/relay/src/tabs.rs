@@ -243,16 +243,6 @@ pub(crate) fn tab_of(description: &Message) -> Option<TabId> {
     Some(TabId::at(description, id))
 }
 
-/// Where an answer says which tab is current, and the id of that tab if it has one. `null` says nothing about any tab.
-pub(crate) fn current_tab(answer: &Message) -> Option<(Span, Option<TabId>)> {
-    let span = answer.span(Field::ResultField("currentTab"))?;
-    if answer.slice(span) == b"null" {
-        return None;
-    }
-    let id = answer.member(span, "id");
-    Some((span, id.map(|id| TabId::at(answer, id))))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,7 @@ use memchr::memmem::Finder;
 
 use super::TabId;
 use crate::fault::RelayFault;
+use crate::messages;
 use crate::policy::FORWARD_CDP;
 
 /// A tab that a command names.
@@ -36,8 +37,6 @@ enum TabNaming {
 
 /// What the names of all nested members have in common.
 static NESTED_NAMES: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("tabI"));
-/// How an escaped letter of a name begins.
-static ESCAPED: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\\u00"));
 
 impl NamedTabs {
     /// The tabs that a command names.
@@ -108,7 +107,7 @@ fn nested(method: &str, message: &Message, params: Span) -> Result<Vec<TabRefere
     let mut found = Vec::new();
     let text = message.slice(params);
     // Most commands have none, and need not be walked through.
-    if NESTED_NAMES.find(text).is_none() && ESCAPED.find(text).is_none() {
+    if NESTED_NAMES.find(text).is_none() && !messages::has_escaped_letters(text) {
         return Ok(found);
     }
     let cdp = match method {
