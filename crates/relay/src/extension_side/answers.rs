@@ -39,13 +39,16 @@ impl Extension {
             return;
         };
         let limit = context.settings.max_answer;
-        let outcome = match (message.kind(), message.result(), message.error()) {
+        // Peers of the JSON-RPC 1.0 school write `null` in the place of an error.
+        let error = message.error();
+        let error = error.filter(|error| message.slice(*error) != b"null");
+        let outcome = match (message.kind(), message.result(), error) {
             _ if message.len() > limit => Err(RelayFault::TooLarge(limit)),
             (Kind::Error, _, Some(error)) => Ok(AnswerBody {
                 edit: self.error(&sent, message, error).map(|own| (error, own)),
                 message: message.clone(),
             }),
-            (Kind::Response, Some(result), _) => {
+            (Kind::Response, Some(result), None) => {
                 let noted = self.note_tabs(&sent, message);
                 noted.map(|()| {
                     let text = message.raw().slice(result.range());
@@ -56,7 +59,7 @@ impl Extension {
                     }
                 })
             }
-            _ => Err(RelayFault::EmptyAnswer),
+            _ => Err(RelayFault::UnusableAnswer),
         };
         if outcome.is_err() {
             self.forget_current(&sent);
@@ -190,7 +193,7 @@ impl Extension {
         match listed {
             Some(listed) => known.listing = Some(listed),
             None => {
-                let fault = RelayFault::Timeout(Delivered::No);
+                let fault = RelayFault::TabUnavailable(Delivered::No);
                 self.fail_next(&connection, fault, context);
             }
         }

@@ -99,7 +99,7 @@ impl Extension {
         let is_cut_off = answer.has_ended && !answer.scanner.is_complete();
         let fault = match answer.length > limit {
             true => Some(RelayFault::TooLarge(limit)),
-            false => is_cut_off.then_some(RelayFault::EmptyAnswer),
+            false => is_cut_off.then_some(RelayFault::UnusableAnswer),
         };
         if let Some(fault) = &fault {
             cut(&answer, AnswerCutCause::Failed(fault.clone()), context);

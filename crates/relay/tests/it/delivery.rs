@@ -264,3 +264,46 @@ fn sockets_that_never_joined_are_not_known() {
     assert!(conversation.relay.take(SocketId(999), 1000, now).is_empty());
     assert!(RelaySettings::default().command_timeout.as_secs() == 30);
 }
+
+#[test]
+fn an_answer_that_cannot_be_used_fails_its_command_at_once() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    for (id, rest) in [
+        (
+            3,
+            r#","result":{"ok":true},"error":{"code":-1,"message":"no"}}"#,
+        ),
+        (4, r#","error":"no","result":false}"#),
+        (5, r#","error":null}"#),
+        (6, "}"),
+        (7, r#","result":{"ok":tr"#),
+        (8, r#","result":{}}}"#),
+    ] {
+        conversation.continue_with(&format!(
+            r#"
+            A> {{"id":{id},"method":"screenshot"}}
+            E< {{"id":"conn-1:{id}"}}
+            E> {{"id":"conn-1:{id}"{rest}
+            A< {{"id":{id},"error":{{"code":-32603,"data":{{"reason":"unusable_answer"}}}}}}
+            "#
+        ));
+    }
+    conversation.continue_with(
+        r#"
+        A> {"id":9,"method":"screenshot"}
+        E< {"id":"conn-1:9"}
+        E>
+        E> not JSON
+        E> []
+        E> {"result":{}}
+        E> {"id":"conn-1:9","result":null,"error":{"code":-1,"message":"no"}}
+        A< {"id":9,"error":{"code":-1,"message":"no"}}
+        A> {"id":10,"method":"screenshot"}
+        E< {"id":"conn-1:10"}
+        E> {"id":"conn-1:10","result":null,"error":null}
+        A< {"id":10,"result":null}
+        "#,
+    );
+    assert_eq!(conversation.relay.counters().ignored, 4);
+}

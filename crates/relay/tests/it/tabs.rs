@@ -155,7 +155,7 @@ fn a_tab_that_moved_meanwhile_is_not_taken() {
 }
 
 #[test]
-fn a_tab_without_an_id_cannot_be_named_by_its_index() {
+fn a_tab_that_the_extension_gives_no_id_cannot_be_named_by_its_index() {
     let mut conversation = play(CONNECTED);
     conversation.continue_with(
         r#"
@@ -163,6 +163,10 @@ fn a_tab_without_an_id_cannot_be_named_by_its_index() {
         E< {"id":"proxy:2","method":"getTabs"}
         E> {"id":"proxy:2","result":{"tabs":[{"title":"x"}]}}
         A< {"id":2,"error":{"code":-32003,"data":{"reason":"no_such_tab"}}}
+        A> {"id":3,"method":"selectTab","params":{"tabIndex":0}}
+        E< {"id":"proxy:3","method":"getTabs"}
+        E> {"id":"proxy:3","error":{"message":"no"}}
+        A< {"id":3,"error":{"code":-32003,"data":{"reason":"tab_unavailable","delivered":false}}}
         "#,
     );
 }
