@@ -37,6 +37,35 @@ fn cdp_methods_that_are_denied_reach_no_extension_in_any_wrapping() {
 }
 
 #[test]
+fn a_policy_for_reading_does_not_bring_tabs_to_the_front() {
+    let policy = RelayPolicy::standard().read_only(true);
+    let mut conversation = play_with(settings_for("ada", policy), CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> {"id":2,"method":"selectTab","params":{"tabId":11,"activate":true}}
+        A< {"id":2,"error":{"code":-32008,"data":{"reason":"denied"}}}
+        A> {"id":3,"method":"selectTab","params":{"tabId":11,"activate":1}}
+        A< {"id":3,"error":{"code":-32008}}
+        A> {"id":4,"method":"activateTab","params":{"tabId":11}}
+        A< {"id":4,"error":{"code":-32008}}
+        A> {"id":5,"method":"selectTab","params":{"tabId":11,"activate":false}}
+        E< {"id":"conn-1:5"}
+        A> {"id":6,"method":"selectTab","params":{"tabId":11,"activate":null}}
+        E< {"id":"conn-1:6"}
+        A> {"id":7,"method":"selectTab","params":{"tabId":11}}
+        E< {"id":"conn-1:7"}
+        "#,
+    );
+    // Without such a policy it does.
+    play(CONNECTED).continue_with(
+        r#"
+        A> {"id":2,"method":"selectTab","params":{"tabId":11,"activate":true}}
+        E< {"id":"conn-1:2","params":{"tabId":11,"activate":true}}
+        "#,
+    );
+}
+
+#[test]
 fn a_user_has_a_policy_of_their_own() {
     let denied = ["https://bank.test/*".to_owned()];
     let policy = RelayPolicy::standard()
