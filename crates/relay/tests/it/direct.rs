@@ -256,6 +256,30 @@ fn an_extension_can_introduce_itself_late_until_somebody_uses_it() {
 }
 
 #[test]
+fn what_was_written_before_a_late_introduction_counts() {
+    play(
+        r#"
+        E+ silent
+        E< {"method":"authenticated"}
+        E> {"type":"handshake","browser":"Opera"}
+        E< {"method":"authenticated","params":{"extension_id":"ext-opera"}}
+        A+ client
+        A< {"id":0}
+        A> {"id":1,"method":"connect","params":{"extension_id":"ext-opera"}}
+        A< {"id":1}
+        E| 1
+        A> {"id":2,"method":"getTabs"}
+        E< {"id":2}
+        A> {"id":3,"method":"getTabs"}
+        E-
+        A< {"id":2,"error":{"code":-32004,"data":{"delivered":"unknown"}}}
+        A< {"id":3,"error":{"code":-32004,"data":{"delivered":false}}}
+        A< {"method":"disconnected"}
+        "#,
+    );
+}
+
+#[test]
 fn with_tokens_nobody_is_taken_in_without_a_word() {
     crate::transcript::play(
         r#"
