@@ -1,7 +1,7 @@
 //! A WebSocket as a link: each message is a frame, or several if it is long and may come in pieces.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use mcp_proxy_core::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd, OutgoingFrame};
@@ -11,8 +11,8 @@ use mcp_proxy_wire::{
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{
-    OutgoingPiece, PIECE_MAX, PiecePart, SocketEnd, SocketEvent, SocketReader, SocketWriteError,
-    SocketWriter, WebSocket,
+    OutgoingPiece, PIECE_MAX, PiecePart, SocketEnd, SocketEvent, SocketReader, SocketViolation,
+    SocketWriteError, SocketWriter, WebSocket,
 };
 
 /// The close code of a socket that has done its work.
@@ -33,6 +33,8 @@ pub struct WebSocketHandle {
     announced: AtomicUsize,
     messages_begun: Arc<AtomicU64>,
     close: Mutex<(u16, String)>,
+    /// Why nothing more can be read.
+    end: OnceLock<Box<SocketEnd>>,
 }
 
 /// The link of a client's socket, and its handle.
@@ -47,6 +49,7 @@ where
         announced: AtomicUsize::new(0),
         messages_begun: writer.messages_begun(),
         close: Mutex::new((NORMAL, String::new())),
+        end: OnceLock::new(),
     });
     let reader = MessageReader {
         reader,
@@ -90,6 +93,15 @@ impl WebSocketHandle {
     pub fn messages_begun(&self) -> u64 {
         self.messages_begun.load(Ordering::Relaxed)
     }
+
+    /// Why nothing more can be read from the socket, once that is so.
+    pub fn end(&self) -> Option<&SocketEnd> {
+        self.end.get().map(|end| &**end)
+    }
+
+    fn note_end(&self, end: SocketEnd) -> LinkEnd {
+        link_end(self.end.get_or_init(|| Box::new(end)))
+    }
 }
 
 struct MessageReader<S> {
@@ -114,7 +126,7 @@ impl<S: AsyncRead + AsyncWrite + Send> FrameReader for MessageReader<S> {
             let mut is_done = false;
             while !is_done {
                 let event = self.reader.next().await;
-                is_done = self.add(event.map_err(|end| link_end(&end))?, into)?;
+                is_done = self.add(event.map_err(|end| self.handle.note_end(end))?, into)?;
             }
             while self.takes_several
                 && let Some(Frame {
@@ -185,10 +197,10 @@ impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
         }
         if !under_way.is_text {
             // Its pieces could not be passed on as text, and nothing limits what would have to be kept.
-            let reason = "binary messages must be short";
-            self.handle.set_close(TOO_LARGE, reason);
-            let code = ErrorCode::BAD_REQUEST;
-            return Err(LinkEnd::failed(Side::Client, code, reason));
+            self.handle
+                .set_close(TOO_LARGE, "binary messages must be short");
+            let too_long = SocketViolation::TooLong { limit: WHOLE_MAX };
+            return Err(self.handle.note_end(too_long.into()));
         }
         let announced = &self.handle.announced;
         announced.store(under_way.length, Ordering::Relaxed);
