@@ -3,12 +3,11 @@
 use mcp_proxy_relay::{RelayClose, RelaySettings, SocketId};
 use mcp_proxy_wire::Message;
 
-use crate::transcript::{CONNECTED, WITH_TAB, play};
+use crate::scenes::{connected, with_tab};
 
 #[test]
 fn a_lost_extension_fails_everything_at_once_and_says_what_was_delivered() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"screenshot"}
@@ -37,8 +36,7 @@ fn a_lost_extension_fails_everything_at_once_and_says_what_was_delivered() {
 
 #[test]
 fn a_command_that_the_writer_had_taken_and_not_begun_was_not_delivered() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         E| 1
@@ -66,8 +64,7 @@ fn a_command_that_the_writer_had_taken_and_not_begun_was_not_delivered() {
 
 #[test]
 fn a_command_that_is_not_answered_in_time_fails_and_its_late_answer_is_dropped() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"screenshot"}
@@ -88,8 +85,7 @@ fn a_command_that_is_not_answered_in_time_fails_and_its_late_answer_is_dropped()
 
 #[test]
 fn an_extension_that_takes_nothing_is_said_to_have_got_nothing() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         E|
@@ -102,8 +98,7 @@ fn an_extension_that_takes_nothing_is_said_to_have_got_nothing() {
 
 #[test]
 fn a_newer_socket_of_the_same_extension_takes_over() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"screenshot"}
@@ -123,8 +118,7 @@ fn a_newer_socket_of_the_same_extension_takes_over() {
 
 #[test]
 fn a_newer_socket_of_an_extension_fails_commands_that_were_not_written_too() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"createTab"}
@@ -146,8 +140,7 @@ fn a_newer_socket_of_an_extension_fails_commands_that_were_not_written_too() {
 
 #[test]
 fn a_newer_socket_of_the_same_client_takes_over() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"screenshot"}
@@ -170,7 +163,7 @@ fn a_newer_socket_of_the_same_client_takes_over() {
 
 #[test]
 fn open_commands_fail_when_their_client_disconnects_and_say_what_was_delivered() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"getTabs"}
@@ -196,7 +189,7 @@ fn open_commands_fail_when_their_client_disconnects_and_say_what_was_delivered()
 
 #[test]
 fn open_commands_of_a_client_whose_token_expires_fail_before_it_is_closed() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"getTabs"}
@@ -217,7 +210,7 @@ fn open_commands_of_a_client_whose_token_expires_fail_before_it_is_closed() {
 
 #[test]
 fn a_restart_is_announced_and_everybody_is_closed() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     let now = conversation.now();
     conversation.relay.shut_down(now);
     conversation.continue_with(
@@ -231,7 +224,7 @@ fn a_restart_is_announced_and_everybody_is_closed() {
 
 #[test]
 fn answers_of_peers_that_were_not_asked_have_no_effect() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         F+ extension firefox
@@ -256,7 +249,7 @@ fn answers_of_peers_that_were_not_asked_have_no_effect() {
 
 #[test]
 fn sockets_that_never_joined_are_not_known() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     let now = conversation.now();
     conversation.relay.socket_closed(SocketId(999), now);
     let stranger = Message::parse(r#"{"id":1,"method":"getTabs"}"#);
@@ -267,8 +260,7 @@ fn sockets_that_never_joined_are_not_known() {
 
 #[test]
 fn an_answer_that_cannot_be_used_fails_its_command_at_once() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     for (id, rest) in [
         (
             3,

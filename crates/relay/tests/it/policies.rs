@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use mcp_proxy_relay::{PolicyList, RelayPolicy, RelaySettings};
 
-use crate::transcript::{CONNECTED, WITH_TAB, play, play_with};
+use crate::scenes::{CONNECTED, WITH_TAB, connected, with_tab};
+use crate::transcript::play_with;
 
 fn settings_for(user: &str, policy: RelayPolicy) -> RelaySettings {
     let policies = BTreeMap::from([(user.to_owned(), Arc::new(policy))]);
@@ -17,8 +18,7 @@ fn settings_for(user: &str, policy: RelayPolicy) -> RelaySettings {
 
 #[test]
 fn cdp_methods_that_are_denied_reach_no_extension_in_any_wrapping() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"forwardCDPCommand","params":{"method":"Network.getCookies"}}
@@ -57,7 +57,7 @@ fn a_policy_for_reading_does_not_bring_tabs_to_the_front() {
         "#,
     );
     // Without such a policy it does.
-    play(CONNECTED).continue_with(
+    connected().continue_with(
         r#"
         A> {"id":2,"method":"selectTab","params":{"tabId":11,"activate":true}}
         E< {"id":"conn-1:2","params":{"tabId":11,"activate":true}}

@@ -1,13 +1,10 @@
 //! A connection reaches its own tabs, and no others.
 
-use mcp_proxy_relay::PiecePlace;
-use mcp_proxy_wire::Message;
-
-use crate::transcript::{BOB, CONNECTED, WITH_TAB, play};
+use crate::scenes::{connected, two_clients, with_tab};
 
 #[test]
 fn a_command_without_a_tab_of_its_own_is_refused_and_not_executed() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":2,"method":"forwardCDPCommand","params":{"method":"Runtime.evaluate"}}
@@ -24,9 +21,7 @@ fn a_command_without_a_tab_of_its_own_is_refused_and_not_executed() {
 
 #[test]
 fn a_connection_does_not_reach_the_tabs_of_another() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(BOB);
+    let mut conversation = two_clients();
     conversation.continue_with(
         r#"
         B> {"id":2,"method":"forwardCDPCommand","params":{"method":"Page.navigate","tabId":11}}
@@ -51,9 +46,7 @@ fn a_connection_does_not_reach_the_tabs_of_another() {
 
 #[test]
 fn tabs_that_are_named_further_down_must_be_own_ones_too() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(BOB);
+    let mut conversation = two_clients();
     conversation.continue_with(
         r#"
         B> {"id":2,"method":"createTab"}
@@ -90,9 +83,7 @@ fn tabs_that_are_named_further_down_must_be_own_ones_too() {
 
 #[test]
 fn an_index_is_resolved_before_a_command_is_forwarded() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(BOB);
+    let mut conversation = two_clients();
     conversation.continue_with(
         r#"
         B> {"id":2,"method":"selectTab","params":{"tabIndex":0}}
@@ -125,9 +116,7 @@ fn an_index_is_resolved_before_a_command_is_forwarded() {
 
 #[test]
 fn a_tab_that_moved_meanwhile_is_not_taken() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(BOB);
+    let mut conversation = two_clients();
     conversation.continue_with(
         r#"
         B> {"id":2,"method":"createTab","params":{}}
@@ -156,7 +145,7 @@ fn a_tab_that_moved_meanwhile_is_not_taken() {
 
 #[test]
 fn a_tab_that_the_extension_gives_no_id_cannot_be_named_by_its_index() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":2,"method":"selectTab","params":{"tabIndex":0}}
@@ -173,8 +162,7 @@ fn a_tab_that_the_extension_gives_no_id_cannot_be_named_by_its_index() {
 
 #[test]
 fn after_a_selection_with_an_unknown_outcome_the_tab_has_to_be_selected_again() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"selectTab","params":{"tabId":20}}
@@ -190,110 +178,8 @@ fn after_a_selection_with_an_unknown_outcome_the_tab_has_to_be_selected_again() 
 }
 
 #[test]
-fn the_current_tab_in_an_answer_is_the_callers_own() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(BOB);
-    conversation.continue_with(
-        r#"
-        B> {"id":2,"method":"getTabs"}
-        E< {"id":"conn-2:2"}
-        E> {"id":"conn-2:2","result":{"tabs":[{"id":11}],"currentTab":{"id":11,"title":"a"}}}
-        B< {"id":2,"result":{"tabs":[{"id":11}],"currentTab":null}}
-        A> {"id":3,"method":"screenshot"}
-        E< {"id":"conn-1:3"}
-        E> {"id":"conn-1:3","result":{"currentTab":{"id":77,"title":"b"},"data":"x"}}
-        A< {"id":3,"result":{"currentTab":{"id":11,"title":"a"},"data":"x"}}
-        A> {"id":4,"method":"screenshot"}
-        E< {"id":"conn-1:4"}
-        E> {"id":"conn-1:4","result":{"currentTab":{"id":11,"title":"new"}}}
-        A< {"id":4,"result":{"currentTab":{"id":11,"title":"new"}}}
-        "#,
-    );
-}
-
-#[test]
-fn the_current_tab_in_an_error_is_the_callers_own() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(
-        r#"
-        A> {"id":3,"method":"screenshot"}
-        E< {"id":"conn-1:3"}
-        E> {"id":"conn-1:3","error":{"code":-32000,"message":"no","data":{"currentTab":{"id":77},"x":1.50}}}
-        A<= {"jsonrpc":"2.0","id":3,"error":{"code":-32000,"message":"no","data":{"currentTab":{"id":11,"title":"a"},"x":1.5}}}
-        A> {"id":4,"method":"screenshot"}
-        E< {"id":"conn-1:4"}
-        E> {"id":"conn-1:4","error":{"message":"no","stack":"at x","currentTab":"other","data":{"currentTab":null}}}
-        A<= {"jsonrpc":"2.0","id":4,"error":{"code":-32000,"message":"no","currentTab":{"id":11,"title":"a"},"data":{"currentTab":null}}}
-        A> {"id":5,"method":"closeTab"}
-        E< {"id":"conn-1:5"}
-        E>[ {"id":"conn-1:5","error":{"code":-1,"message":"no","data":{"current
-        E>] \u0054ab":{"id":11,"title":"newer"}}}}
-        A<= {"jsonrpc":"2.0","id":5,"error":{"code":-1,"message":"no","data":{"currentTab":{"id":11,"title":"newer"}}}}
-        "#,
-    );
-}
-
-#[test]
-fn every_current_tab_of_an_answer_is_the_callers_own() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    let own = r#"{"id":11,"title":"a"}"#;
-    for (id, result, expected) in [
-        (
-            3,
-            r#"{"currentTab":{"id":7},"a":1.0,"currentTab":{"id":8}}"#.to_owned(),
-            format!(r#"{{"currentTab":{own},"a":1.0,"currentTab":{own}}}"#),
-        ),
-        (
-            4,
-            r#"{"current\u0054ab":{"id":7}, "currentTab": null }"#.to_owned(),
-            format!(r#"{{"current\u0054ab":{own}, "currentTab": null }}"#),
-        ),
-        (
-            5,
-            format!(r#"{{"currentTab":{{"id":7}},"currentTab":{own}}}"#),
-            format!(r#"{{"currentTab":{own},"currentTab":{own}}}"#),
-        ),
-    ] {
-        for is_long in [false, true] {
-            let request = format!(r#"{{"id":{id},"method":"screenshot"}}"#);
-            let (client, now) = (conversation.socket("A"), conversation.now());
-            let extension = conversation.socket("E");
-            conversation
-                .relay
-                .message(client, Message::parse(request), now);
-            let taken = conversation.relay.take(extension, 1 << 20, now).messages;
-            let asked = taken.last().unwrap().id().unwrap();
-            let asked = String::from_utf8(asked.token().to_vec()).unwrap();
-            let answer = format!(r#"{{"id":{asked},"result":{result}}}"#);
-            match is_long {
-                false => {
-                    let answer = Message::parse(answer);
-                    conversation.relay.message(extension, answer, now);
-                }
-                true => {
-                    let (front, back) = answer.split_at(answer.len() / 2);
-                    conversation.piece("E", front, PiecePlace::First { announced: 0 });
-                    conversation.piece("E", back, PiecePlace::Last);
-                }
-            }
-            let output = conversation.relay.take(client, 1 << 20, now);
-            let messages = output.messages.iter().map(|message| &message.raw()[..]);
-            let pieces = output.pieces.iter().map(|piece| &piece.bytes[..]);
-            let heard: Vec<&[u8]> = messages.chain(pieces).collect();
-            assert_eq!(
-                String::from_utf8(heard.concat()).unwrap(),
-                format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{expected}}}"#)
-            );
-        }
-    }
-}
-
-#[test]
 fn a_command_waits_for_the_tab_that_is_being_opened() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":2,"method":"createTab","params":{}}
@@ -310,8 +196,7 @@ fn a_command_waits_for_the_tab_that_is_being_opened() {
 
 #[test]
 fn a_closed_tab_is_nobodys() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"closeTab"}
@@ -326,8 +211,7 @@ fn a_closed_tab_is_nobodys() {
 
 #[test]
 fn a_tab_that_a_person_closed_is_noticed_in_the_next_list() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"getTabs"}
@@ -342,9 +226,7 @@ fn a_tab_that_a_person_closed_is_noticed_in_the_next_list() {
 
 #[test]
 fn a_disconnected_client_frees_its_tabs() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(BOB);
+    let mut conversation = two_clients();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"disconnect"}
@@ -360,9 +242,7 @@ fn a_disconnected_client_frees_its_tabs() {
 
 #[test]
 fn news_about_a_tab_reach_its_owner_only() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(BOB);
+    let mut conversation = two_clients();
     conversation.continue_with(
         r#"
         E> {"method":"notifications/tab_info_update","params":{"currentTab":{"id":11}}}
@@ -373,9 +253,7 @@ fn news_about_a_tab_reach_its_owner_only() {
 
 #[test]
 fn an_old_list_of_tabs_is_not_used_for_the_next_command() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(BOB);
+    let mut conversation = two_clients();
     conversation.continue_with(
         r#"
         B> {"id":2,"method":"selectTab","params":{"tabIndex":1}}
@@ -393,8 +271,7 @@ fn an_old_list_of_tabs_is_not_used_for_the_next_command() {
 
 #[test]
 fn a_late_selection_makes_its_connection_select_again() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"selectTab","params":{"tabId":20}}
@@ -416,8 +293,7 @@ fn a_late_selection_makes_its_connection_select_again() {
 
 #[test]
 fn a_selection_that_an_extension_ends_after_a_reconnect_takes_the_tab_away() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"createTab"}
@@ -437,24 +313,8 @@ fn a_selection_that_an_extension_ends_after_a_reconnect_takes_the_tab_away() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_read_leaves_no_current_tab() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(
-        r#"
-        A> {"id":3,"method":"createTab"}
-        E< {"id":"conn-1:3"}
-        E> {"id":"conn-1:3"}
-        A< {"id":3,"error":{"code":-32603}}
-        A> {"id":4,"method":"screenshot"}
-        A< {"id":4,"error":{"code":-32003,"data":{"reason":"no_tab"}}}
-        "#,
-    );
-}
-
-#[test]
 fn a_result_next_to_an_empty_error_is_a_result() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":2,"method":"createTab"}
@@ -465,35 +325,4 @@ fn a_result_next_to_an_empty_error_is_a_result() {
         E< {"id":"conn-1:3"}
         "#,
     );
-}
-
-#[test]
-fn a_current_tab_in_any_form_is_the_callers_own() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    for (id, shown) in [
-        (3, r#"{"tabId":99,"title":"other"}"#),
-        (4, r#""other""#),
-        (5, r#"[{"id":99}]"#),
-        (6, r#"{"tab":{"id":99}}"#),
-    ] {
-        conversation.continue_with(&format!(
-            r#"
-            A> {{"id":{id},"method":"screenshot"}}
-            E< {{"id":"conn-1:{id}"}}
-            E> {{"id":"conn-1:{id}","result":{{"currentTab":{shown}}}}}
-            A<= {{"jsonrpc":"2.0","id":{id},"result":{{"currentTab":{{"id":11,"title":"a"}}}}}}
-            A> {{"id":{id},"method":"screenshot"}}
-            E< {{"method":"screenshot"}}
-            "#
-        ));
-        conversation.continue_with(&format!(
-            r#"
-            E>[ {{"id":"conn-1:{id}#{place}","result":{{"currentTab":{shown},
-            E>] "data":""}}}}
-            A< {{"id":{id},"result":{{"currentTab":{{"id":11}}}}}}
-            "#,
-            place = id - 2
-        ));
-    }
 }
