@@ -5,6 +5,7 @@ mod answers;
 mod attached;
 mod direct;
 mod extension;
+mod failures;
 mod forgotten;
 mod forwarded_answer;
 mod long_messages;

@@ -81,6 +81,7 @@ fn a_command_that_is_not_answered_in_time_fails_and_its_late_answer_is_dropped()
     );
     let counters = conversation.relay.counters();
     assert_eq!((counters.timeouts, counters.late_answers), (1, 1));
+    assert_eq!(counters.lost, 0);
 }
 
 #[test]
