@@ -36,7 +36,7 @@ pub struct RelayCounters {
     pub refused_pairings: u64,
     /// Commands whose time ran out.
     pub timeouts: u64,
-    /// Commands that failed because a socket was lost or replaced.
+    /// Commands that failed because a socket was lost or replaced, or their client disconnected.
     pub lost: u64,
     /// Answers that came when nobody waited for them.
     pub late_answers: u64,
