@@ -3,11 +3,13 @@
 use crate::fault::RelayFault;
 
 /// How many counters there are.
-const COUNT: usize = 18;
+const COUNT: usize = 22;
 
 /// Counts since a user's first socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelayCounters {
+    /// Sockets that were opened, those that never showed a token included.
+    pub sockets_opened: u64,
     /// Commands that were forwarded.
     pub commands: u64,
     /// Answers that reached a client.
@@ -30,9 +32,11 @@ pub struct RelayCounters {
     pub admission_limit: u64,
     /// Tokens that were refused, and sockets that showed none in time.
     pub refused_tokens: u64,
+    /// Requests to exchange a pairing code that were refused.
+    pub refused_pairings: u64,
     /// Commands whose time ran out.
     pub timeouts: u64,
-    /// Commands that failed because a socket was lost or replaced.
+    /// Commands that failed because a socket was lost or replaced, or their client disconnected.
     pub lost: u64,
     /// Answers that came when nobody waited for them.
     pub late_answers: u64,
@@ -42,6 +46,10 @@ pub struct RelayCounters {
     pub ignored: u64,
     /// Sockets that were cut because they did not read.
     pub slow_readers: u64,
+    /// Sockets that were cut because their peer sent nothing, not even the answer to a ping.
+    pub silent_peers: u64,
+    /// Sockets that were closed with 1009, for a message that is too long to be read.
+    pub oversized: u64,
     /// Answers that ended in the middle, and their client's socket with them.
     pub cut_answers: u64,
 }
@@ -93,6 +101,7 @@ impl RelayCounters {
     /// The one list. A counter that is missing here is found by the compiler.
     fn all(&mut self) -> [(&'static str, &mut u64); COUNT] {
         let RelayCounters {
+            sockets_opened,
             commands,
             answers,
             refused,
@@ -104,15 +113,19 @@ impl RelayCounters {
             socket_limit,
             admission_limit,
             refused_tokens,
+            refused_pairings,
             timeouts,
             lost,
             late_answers,
             unroutable,
             ignored,
             slow_readers,
+            silent_peers,
+            oversized,
             cut_answers,
         } = self;
         [
+            ("sockets_opened", sockets_opened),
             ("commands", commands),
             ("answers", answers),
             ("refused", refused),
@@ -124,13 +137,33 @@ impl RelayCounters {
             ("socket_limit", socket_limit),
             ("admission_limit", admission_limit),
             ("refused_tokens", refused_tokens),
+            ("refused_pairings", refused_pairings),
             ("timeouts", timeouts),
             ("lost", lost),
             ("late_answers", late_answers),
             ("unroutable", unroutable),
             ("ignored", ignored),
             ("slow_readers", slow_readers),
+            ("silent_peers", silent_peers),
+            ("oversized", oversized),
             ("cut_answers", cut_answers),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_every_counter() {
+        let page = include_str!("../../../docs/relay.md");
+        let section = page.split("\n### Counters\n").nth(1).unwrap();
+        let rows = section.split("\n#").next().unwrap().lines();
+        let named: Vec<&str> = rows
+            .filter_map(|row| row.strip_prefix("| `")?.split('`').next())
+            .collect();
+        let known = RelayCounters::default().named().map(|(name, _)| name);
+        assert_eq!(named, known);
     }
 }

@@ -55,6 +55,17 @@ pub trait RelaySocketHandle: Send + Sync {
     fn announced_length(&self) -> usize;
     /// Of how many messages at least one byte was written, so far, also if writing has failed meanwhile.
     fn messages_begun(&self) -> u64;
+    /// Whether the socket has ended because of what its peer did, if that is to be counted.
+    fn peer_failure(&self) -> Option<PeerFailure>;
+}
+
+/// What a peer did so that its socket was closed under the relay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerFailure {
+    /// It sent a message that was too long to be read.
+    TooLarge,
+    /// It sent nothing, not even the answer to a ping.
+    Silent,
 }
 
 /// What a token says.
@@ -136,7 +147,18 @@ impl RelayDriver {
     }
 
     /// Serves a socket until it ends.
-    pub async fn serve(self: &Arc<Self>, mut socket: RelaySocket) {
+    pub async fn serve(self: &Arc<Self>, socket: RelaySocket) {
+        self.count(|counters| counters.sockets_opened += 1);
+        let handle = Arc::clone(&socket.handle);
+        self.serve_to_end(socket).await;
+        self.count(|counters| match handle.peer_failure() {
+            Some(PeerFailure::TooLarge) => counters.oversized += 1,
+            Some(PeerFailure::Silent) => counters.silent_peers += 1,
+            None => {}
+        });
+    }
+
+    async fn serve_to_end(self: &Arc<Self>, mut socket: RelaySocket) {
         if self.is_stopping.load(Ordering::SeqCst) {
             return opening_socket::turn_away(&mut socket, RelayClose::Restart).await;
         }
@@ -206,6 +228,11 @@ impl RelayDriver {
         counts.fold((0, 0), |(clients, extensions), (more, others)| {
             (clients + more, extensions + others)
         })
+    }
+
+    /// Counts a request to exchange a pairing code that was refused.
+    pub fn count_refused_pairing(&self) {
+        self.count(|counters| counters.refused_pairings += 1);
     }
 
     /// Counts what only the driver knows.

@@ -116,7 +116,7 @@ impl AnswerBody {
             .into_iter()
             .collect();
         let restated = self.message.restated(id, &edits);
-        restated.unwrap_or_else(|| RelayFault::EmptyAnswer.answer(Some(id)))
+        restated.unwrap_or_else(|| RelayFault::UnusableAnswer.answer(Some(id)))
     }
 }
 

@@ -5,9 +5,11 @@ mod answers;
 mod attached;
 mod direct;
 mod extension;
+mod failures;
 mod forgotten;
 mod forwarded_answer;
 mod long_messages;
+mod own_tab;
 mod plain_ids;
 mod result_scanner;
 mod shared_debugger;
@@ -103,12 +105,8 @@ impl ExtensionSide {
         let name = new.name.clone().unwrap_or_else(|| "Browser".to_owned());
         let known = self.extensions.entry(id.clone()).or_default();
         let older = known.socket.map(|older| {
-            let lost = RelayFault::Superseded("extension", Delivered::Yes);
-            known.lose_long(lost, context);
-            known.fail_sent(
-                |delivered| RelayFault::Superseded("extension", delivered),
-                context,
-            );
+            let fault = |delivered| RelayFault::Superseded("extension", delivered);
+            known.fail_everything(fault, context);
             let role = SocketRole::Extension;
             context.audit.taken_over(role, id.as_str(), context.now);
             let mut outbox = std::mem::take(&mut known.outbox);
@@ -235,9 +233,7 @@ impl ExtensionSide {
         let Some((id, known)) = self.at(socket) else {
             return;
         };
-        known.lose_long(RelayFault::ExtensionGone(Delivered::Yes), context);
-        known.fail_sent(RelayFault::ExtensionGone, context);
-        known.fail_queued(|| RelayFault::ExtensionGone(Delivered::No), context);
+        known.fail_everything(RelayFault::ExtensionGone, context);
         known.socket = None;
         known.outbox = Outbox::default();
         known.offline_since = Some(context.now.elapsed);

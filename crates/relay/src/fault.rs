@@ -58,8 +58,9 @@ pub enum RelayFault {
     /// The tabs moved between the question which tab has an index and the command, or the extension counts them otherwise.
     #[error("The extension acted on another tab than the one with this index")]
     TabMoved(Delivered),
-    /// The extension has one attached tab for all clients, and could not attach to this connection's.
-    #[error("The extension cannot switch to the tab of this connection")]
+    /// The extension does not say which tab has an index, or it has one attached tab for all clients, and could not attach to this
+    /// connection's.
+    #[error("The extension could not find the tab or switch to it")]
     TabUnavailable(Delivered),
     /// The extension was lost before it answered.
     #[error("The extension disconnected before it answered")]
@@ -120,9 +121,9 @@ pub enum RelayFault {
     /// A parameter is missing or has the wrong type.
     #[error("Invalid params: {0}")]
     InvalidParams(&'static str),
-    /// The extension's answer has neither a result nor an error, or is not JSON.
-    #[error("The extension's answer cannot be read")]
-    EmptyAnswer,
+    /// The extension's answer has neither a result nor an error, has both, or is not JSON.
+    #[error("The extension's answer cannot be used")]
+    UnusableAnswer,
 }
 
 impl Delivered {
@@ -168,7 +169,7 @@ impl RelayFault {
             RelayFault::InvalidRequest(_) => -32600,
             RelayFault::ReservedMethod(_) | RelayFault::ExtensionRequest => -32601,
             RelayFault::InvalidParams(_) => -32602,
-            RelayFault::EmptyAnswer => -32603,
+            RelayFault::UnusableAnswer => -32603,
         }
     }
 
@@ -204,7 +205,7 @@ impl RelayFault {
             RelayFault::ReservedMethod(_) => "reserved_method",
             RelayFault::ExtensionRequest => "extension_request",
             RelayFault::InvalidParams(_) => "invalid_params",
-            RelayFault::EmptyAnswer => "empty_answer",
+            RelayFault::UnusableAnswer => "unusable_answer",
         }
     }
 

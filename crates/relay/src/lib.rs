@@ -39,7 +39,8 @@ pub use audit::{AuditSink, AuditedAction, AuditedCommand, RelayAuditEvent};
 pub use client_side::NewClient;
 pub use counters::RelayCounters;
 pub use driver::{
-    CheckedToken, KeyRefresh, RelayDriver, RelayOptions, RelaySocket, RelaySocketHandle, TokenCheck,
+    CheckedToken, KeyRefresh, PeerFailure, RelayDriver, RelayOptions, RelaySocket,
+    RelaySocketHandle, TokenCheck,
 };
 pub use extension_side::{MessagePiece, NewExtension, PiecePlace};
 pub use fault::{Delivered, RelayFault};

@@ -1,7 +1,10 @@
 //! The messages that the relay itself writes, and the names that it reserves.
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
 use mcp_proxy_wire::{Id, IdKey, Message, Span, json_string};
+use memchr::memmem::Finder;
 use serde_json::{Value, json};
 
 use crate::fault::RelayFault;
@@ -113,6 +116,12 @@ pub(crate) fn client_id_of(message: &Message) -> Result<Id, RelayFault> {
             "id must be a string or an integer",
         )),
     }
+}
+
+/// Whether a text has ASCII letters that are written as `\u0000`, so that a name in it may not be found by its bytes.
+pub(crate) fn has_escaped_letters(text: &[u8]) -> bool {
+    static BEGINNING: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\\u00"));
+    BEGINNING.find(text).is_some()
 }
 
 /// The text of a member under the first of several spellings that is there. `Err` if it is there and not a string.

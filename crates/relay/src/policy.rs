@@ -7,7 +7,7 @@ mod names;
 mod url;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use mcp_proxy_wire::{Message, Span};
+use mcp_proxy_wire::{Field, Message, Span};
 use serde_json::value::RawValue;
 
 use self::names::{CHECKED_MEMBERS, DENIED_CDP, DENIED_METHODS, READ_ONLY_CDP, READ_ONLY_METHODS};
@@ -115,7 +115,7 @@ impl RelayPolicy {
             self.check_cdp(&cdp)?;
         } else if is_cdp_name(method) {
             self.check_cdp(method)?;
-        } else if self.read_only.is_some() && !READ_ONLY_METHODS.contains(&method) {
+        } else if self.read_only.is_some() && !is_read_only(method, message) {
             return Err(denied(PolicyList::Methods, method));
         }
         match params {
@@ -204,6 +204,13 @@ impl NamePatterns {
         let is_allowed = self.allowed.is_empty() || self.allowed.is_match(name);
         is_allowed && !self.denied.is_match(name)
     }
+}
+
+/// Whether a command changes nothing. Selecting a tab does not, unless the tab is to come to the front as well.
+fn is_read_only(method: &str, message: &Message) -> bool {
+    let activate = message.span(Field::Param("activate"));
+    let stays = activate.is_none_or(|value| matches!(message.slice(value), b"false" | b"null"));
+    READ_ONLY_METHODS.contains(&method) && stays
 }
 
 /// Where the elements of a list stand.

@@ -3,10 +3,13 @@
 //! Extensions know one attached tab, or one for each connection, and some forget whose it was. So the relay keeps count: a
 //! connection owns the tabs that it opened or selected, and nobody else's commands reach them.
 
+mod references;
+
 use bytes::Bytes;
 use mcp_proxy_wire::{Field, Message, Span};
 use rustc_hash::FxHashMap;
 
+pub(crate) use self::references::{NamedTabs, TabReference};
 use crate::fault::RelayFault;
 use crate::ids::RelayConnectionId;
 
@@ -17,15 +20,6 @@ pub(crate) struct TabId(Box<str>);
 
 /// The longest number that JavaScript reads without rounding it to another.
 pub(crate) const MAX_DIGITS: usize = 15;
-
-/// A tab that a command names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum TabReference {
-    /// By its id.
-    Id(TabId),
-    /// By its place among all tabs, which only the extension knows.
-    Index(usize),
-}
 
 /// A tab in the extension's list of all tabs.
 #[derive(Clone, Debug)]
@@ -118,36 +112,6 @@ impl TabUse {
     fn reaches_unowned(self) -> bool {
         matches!(self, TabUse::Selects | TabUse::Activates)
     }
-}
-
-/// The tabs that a command names, by any of the three names.
-pub(crate) fn references(message: &Message) -> Result<Vec<TabReference>, RelayFault> {
-    let Some(params) = message.params() else {
-        return Ok(Vec::new());
-    };
-    let [id, tab_index, index] = message.members(params, ["tabId", "tabIndex", "index"]);
-    let mut found = Vec::new();
-    if let Some(span) = id.filter(|span| message.slice(*span) != b"null") {
-        let tab = TabId::named(message, span).ok_or(RelayFault::InvalidParams(
-            "tabId must be a whole number or a string",
-        ))?;
-        found.push(TabReference::Id(tab));
-    }
-    for span in [tab_index, index].into_iter().flatten() {
-        let token = message.slice(span);
-        if token == b"null" {
-            continue;
-        }
-        let number = std::str::from_utf8(token).ok();
-        let number = number.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-        let number = number
-            .and_then(|text| text.parse().ok())
-            .ok_or(RelayFault::InvalidParams(
-                "the index of a tab must be a whole number",
-            ))?;
-        found.push(TabReference::Index(number));
-    }
-    Ok(found)
 }
 
 impl TabId {
@@ -279,58 +243,9 @@ pub(crate) fn tab_of(description: &Message) -> Option<TabId> {
     Some(TabId::at(description, id))
 }
 
-/// Where an answer says which tab is current, and the id of that tab if it has one. `null` says nothing about any tab.
-pub(crate) fn current_tab(answer: &Message) -> Option<(Span, Option<TabId>)> {
-    let span = answer.span(Field::ResultField("currentTab"))?;
-    if answer.slice(span) == b"null" {
-        return None;
-    }
-    let id = answer.member(span, "id");
-    Some((span, id.map(|id| TabId::at(answer, id))))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn named(params: &str) -> Result<Vec<TabReference>, i64> {
-        let text = format!(r#"{{"id":1,"method":"m","params":{params}}}"#);
-        references(&Message::parse(text)).map_err(|fault| fault.code())
-    }
-
-    #[test]
-    fn tabs_are_named_by_id_and_by_index() {
-        let id = |text: &str| TabReference::Id(TabId(text.into()));
-        assert_eq!(named("{}"), Ok(vec![]));
-        assert_eq!(named(r#"{"tabId":5}"#), Ok(vec![id("5")]));
-        assert_eq!(
-            named(r#"{"tabId":"5","tabIndex":2,"index":0}"#),
-            Ok(vec![
-                id("5"),
-                TabReference::Index(2),
-                TabReference::Index(0)
-            ])
-        );
-        assert_eq!(named(r#"{"tabId":null,"index":null}"#), Ok(vec![]));
-        for bad in ["-1", "1.5", "\"1\"", "{}", "1e2"] {
-            assert_eq!(
-                named(&format!(r#"{{"index":{bad}}}"#)),
-                Err(-32602),
-                "{bad}"
-            );
-        }
-    }
-
-    #[test]
-    fn other_spellings_of_a_number_name_no_tab() {
-        for bad in ["5.0", "5e0", "-5", "12345678901234567890", "{}", "true"] {
-            assert_eq!(
-                named(&format!(r#"{{"tabId":{bad}}}"#)),
-                Err(-32602),
-                "{bad}"
-            );
-        }
-    }
 
     #[test]
     fn a_list_gives_ids_in_order() {

@@ -149,10 +149,12 @@ impl UserRelay {
     /// A message of a socket that has joined.
     pub fn message(&mut self, socket: SocketId, message: Message, now: RelayTime) {
         if let Some(new) = self.extensions.late_introduction(socket, &message) {
+            let taken = self.extensions.taken(socket);
             self.run(now, |_, extensions, context| {
                 extensions.leave(socket, "Extension has another name", context);
             });
-            return self.extension_joined(socket, &new, now);
+            self.extension_joined(socket, &new, now);
+            return self.extensions.add_taken(socket, taken);
         }
         self.run(now, |clients, extensions, context| {
             match clients.has(socket) {

@@ -12,6 +12,9 @@ use super::node::{Fields, Node};
 use super::server_options::{START_WORDS, StartMode};
 use crate::proxy_tool::MAX_LIMIT;
 
+/// More threads than any machine has use for.
+pub const MAX_THREADS: u32 = 1024;
+
 /// The hub's own options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HubOptions {
@@ -118,7 +121,7 @@ impl HubOptions {
             native_resources: fields.read("native-resources", Node::boolean)?,
             native_prompts: fields.read("native-prompts", Node::boolean)?,
             page_size: fields.read("page-size", read_count)?,
-            threads: fields.read("threads", read_count)?,
+            threads: fields.read("threads", read_threads)?,
             listen: fields.read("listen", |node| node.choice(LISTEN_WORDS))?,
             listen_host: fields.read("listen-host", Node::nonempty_text)?,
             listen_port: fields.read("listen-port", |node| {
@@ -280,12 +283,23 @@ fn is_name_byte(byte: u8) -> bool {
 
 /// What the proxy tool itself takes as a limit.
 fn read_list_limit(node: &Node<'_>) -> Result<NonZeroUsize, ConfigError> {
-    let expected = "expected a whole number from 1 to 1000";
-    let limit: NonZeroU32 = node.integer(expected)?;
-    if limit.get() > MAX_LIMIT {
+    read_up_to(MAX_LIMIT, "expected a whole number from 1 to 1000", node)
+}
+
+fn read_threads(node: &Node<'_>) -> Result<NonZeroUsize, ConfigError> {
+    read_up_to(MAX_THREADS, "expected a whole number from 1 to 1024", node)
+}
+
+fn read_up_to(
+    largest: u32,
+    expected: &'static str,
+    node: &Node<'_>,
+) -> Result<NonZeroUsize, ConfigError> {
+    let number: NonZeroU32 = node.integer(expected)?;
+    if number.get() > largest {
         return Err(node.bad(expected));
     }
-    NonZeroUsize::try_from(limit).map_err(|_| node.bad(expected))
+    NonZeroUsize::try_from(number).map_err(|_| node.bad(expected))
 }
 
 fn read_count(node: &Node<'_>) -> Result<NonZeroUsize, ConfigError> {

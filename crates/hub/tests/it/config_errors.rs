@@ -49,6 +49,7 @@ pub(crate) const INVALID_FILES: &[(&str, &str)] = &[
     ("nothing like it", r#"{"mcp-proxy": {"colour": 5}}"#),
     ("wrong type", r#"{"mcp-proxy": {"threads": "two"}}"#),
     ("zero", r#"{"mcp-proxy": {"threads": 0}}"#),
+    ("too many", r#"{"mcp-proxy": {"threads": 1025}}"#),
     ("fraction", r#"{"mcp-proxy": {"page-size": 1.5}}"#),
     ("port", r#"{"mcp-proxy": {"listen-port": 65536}}"#),
     (

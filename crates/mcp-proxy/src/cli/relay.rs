@@ -4,10 +4,11 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use mcp_proxy_hub::config::MAX_THREADS;
+
 use super::ProxyArgs;
 use super::number::from_one_to;
 use super::relay_protocol::RelayProtocolArgs;
-use super::serve::MAX_THREADS;
 use super::size::size_above_zero;
 use super::time::time_from;
 
@@ -124,7 +125,7 @@ pub struct RelayArgs {
     pub max_answer: u64,
 
     /// Threads of the program [default: the number of cores]
-    #[arg(long, value_name = "N", value_parser = from_one_to::<NonZeroUsize>(MAX_THREADS), help_heading = "Limits")]
+    #[arg(long, value_name = "N", value_parser = from_one_to::<NonZeroUsize>(MAX_THREADS.into()), help_heading = "Limits")]
     pub threads: Option<NonZeroUsize>,
 
     #[command(flatten)]

@@ -4,6 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use mcp_proxy_hub::config::MAX_THREADS;
+
 use super::ProxyArgs;
 use super::number::from_one_to;
 use super::size::size;
@@ -28,9 +30,6 @@ exists. A file in the current folder is used only if you name it: it could start
 /// Requests of modern clients at once, if the user does not say. Each is a small conversation in memory with a connection of
 /// its client, of which a listener takes four times as many.
 pub const MAX_REQUESTS: usize = 1024;
-
-/// More threads than any machine has use for.
-pub const MAX_THREADS: u64 = 1024;
 
 /// Where servers come from: what `serve` and `savings` share.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -105,7 +104,7 @@ pub struct ServeArgs {
     pub spill_root: Vec<PathBuf>,
 
     /// Threads of the program [default: the number of cores]
-    #[arg(long, value_name = "N", value_parser = from_one_to::<NonZeroUsize>(MAX_THREADS), help_heading = "Limits")]
+    #[arg(long, value_name = "N", value_parser = from_one_to::<NonZeroUsize>(MAX_THREADS.into()), help_heading = "Limits")]
     pub threads: Option<NonZeroUsize>,
 
     /// Maximum number of concurrent requests of modern clients, with their open subscriptions

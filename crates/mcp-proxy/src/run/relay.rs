@@ -110,7 +110,7 @@ pub async fn start(
     let socket = |path| SocketHandler::new(Arc::clone(&driver), path, access);
     let routes = match &relay.pairing {
         Some(pairing) => Routes::new().with(
-            PairingHandler::new(Arc::clone(pairing), audit),
+            PairingHandler::new(Arc::clone(pairing), audit, Arc::clone(&driver)),
             [Route::exact(pairing::PATH).unlisted()],
         ),
         None => Routes::new(),

@@ -23,6 +23,7 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, WebSocket};
 use tokio_tungstenite::tungstenite::{self, client::client_with_config};
 
+use crate::control::test_home::until;
 use crate::programs::{ListeningProgram, PROXY};
 
 /// A running relay with its own secret.
@@ -75,6 +76,11 @@ impl TestRelay {
     fn health(&self) -> Value {
         let answer = crate::programs::request(&self.program.address, "GET", "/healthz", &[], b"");
         serde_json::from_str(&answer.text()).unwrap()
+    }
+
+    /// Waits for something that the relay counts.
+    fn until_counted(&self, name: &str, count: u64) {
+        until(name, || self.health()[name] == json!(count));
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -397,11 +403,12 @@ fn ctl_stats_shows_what_was_counted() {
         .unwrap();
     let stats: Value = serde_json::from_slice(&asked.stdout).unwrap();
     let mut expected = json!({
-        "users": 1, "sockets": 2, "extensions": 1, "clients": 1, "commands": 1, "answers": 1,
-        "refused": 1, "denied": 0, "rate_limited": 0, "queue_full": 0, "too_large": 0,
-        "connection_limit": 0, "socket_limit": 0, "admission_limit": 0, "refused_tokens": 1,
-        "timeouts": 0, "lost": 0, "late_answers": 0, "unroutable": 0, "ignored": 0,
-        "slow_readers": 0, "cut_answers": 0,
+        "users": 1, "sockets": 2, "extensions": 1, "clients": 1, "sockets_opened": 3,
+        "commands": 1, "answers": 1, "refused": 1, "denied": 0, "rate_limited": 0, "queue_full": 0,
+        "too_large": 0, "connection_limit": 0, "socket_limit": 0, "admission_limit": 0,
+        "refused_tokens": 1, "refused_pairings": 0, "timeouts": 0, "lost": 0, "late_answers": 0,
+        "unroutable": 0, "ignored": 0, "slow_readers": 0, "silent_peers": 0, "oversized": 0,
+        "cut_answers": 0,
     });
     assert_eq!(stats["relay"], expected, "{asked:?}");
     for name in ["extensions", "clients"] {

@@ -5,6 +5,7 @@ use mcp_proxy_wire::{Id, Kind, Message, Span};
 use serde_json::{Map, Value};
 
 use super::extension::{Extension, RelayQuestion, SentCommand};
+use super::own_tab::may_have_current_tab;
 use super::{answer, notify};
 use crate::context::RelayContext;
 use crate::exchange::AnswerBody;
@@ -38,14 +39,27 @@ impl Extension {
             return;
         };
         let limit = context.settings.max_answer;
-        let outcome = match (message.kind(), message.result(), message.error()) {
+        // Peers of the JSON-RPC 1.0 school write `null` in the place of an error.
+        let error = message.error();
+        let error = error.filter(|error| message.slice(*error) != b"null");
+        let outcome = match (message.kind(), message.result(), error) {
             _ if message.len() > limit => Err(RelayFault::TooLarge(limit)),
             (Kind::Error, _, Some(error)) => Ok(AnswerBody {
-                edit: repaired_error(message, error).map(|instead| (error, instead)),
+                edit: self.error(&sent, message, error).map(|own| (error, own)),
                 message: message.clone(),
             }),
-            (Kind::Response, Some(_), _) => self.result(&sent, message),
-            _ => Err(RelayFault::EmptyAnswer),
+            (Kind::Response, Some(result), None) => {
+                let noted = self.note_tabs(&sent, message);
+                noted.map(|()| {
+                    let text = message.raw().slice(result.range());
+                    let own = self.result_with_own_tab(&sent.connection, &text);
+                    AnswerBody {
+                        edit: own.map(|own| (result, own)),
+                        message: message.clone(),
+                    }
+                })
+            }
+            _ => Err(RelayFault::UnusableAnswer),
         };
         if outcome.is_err() {
             self.forget_current(&sent);
@@ -53,29 +67,31 @@ impl Extension {
         answer(sent.connection, sent.number, outcome, context);
     }
 
-    /// A result for the client, in which the current tab is its own.
-    fn result(&mut self, sent: &SentCommand, message: &Message) -> Result<AnswerBody, RelayFault> {
-        self.note_tabs(sent, message)?;
-        let body = |edit| {
-            Ok(AnswerBody {
-                message: message.clone(),
-                edit,
-            })
+    /// A replacement for an error that lacks a code or a text, has the extension's stack, or names a current tab. `None` if it needs
+    /// none.
+    fn error(&mut self, sent: &SentCommand, message: &Message, error: Span) -> Option<Bytes> {
+        let raw = message.slice(error);
+        let [code, stack, text] = message.members(error, ["code", "stack", "message"]);
+        let has_text = text.is_some_and(|span| message.text_at(span).is_some());
+        let is_integer = |token: &[u8]| token.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
+        let has_code = code.is_some_and(|span| is_integer(message.slice(span)));
+        if has_code && has_text && stack.is_none() && !may_have_current_tab(raw) {
+            return None;
+        }
+        let mut members = match serde_json::from_slice::<Value>(raw) {
+            Ok(Value::Object(members)) => members,
+            Ok(Value::String(text)) => Map::from_iter([("message".to_owned(), text.into())]),
+            _ => Map::new(),
         };
-        let Some((span, tab)) = tabs::current_tab(message) else {
-            return body(None);
-        };
-        let known = self.connections.get_mut(&sent.connection);
-        let current = known.and_then(|known| known.current.as_mut());
-        let instead = match current {
-            Some(current) if Some(&current.id) == tab.as_ref() => {
-                current.shown = Bytes::copy_from_slice(message.slice(span));
-                return body(None);
-            }
-            Some(current) => current.shown.clone(),
-            None => Bytes::from_static(b"null"),
-        };
-        body(Some((span, instead)))
+        members.remove("stack");
+        if !has_code {
+            members.insert("code".to_owned(), UNNAMED_ERROR.into());
+        }
+        if !members.get("message").is_some_and(Value::is_string) {
+            members.insert("message".to_owned(), "the extension failed".into());
+        }
+        self.put_own_tab_into(&sent.connection, &mut members);
+        Some(Value::Object(members).to_string().into())
     }
 
     /// Who owns which tab after this answer.
@@ -177,7 +193,7 @@ impl Extension {
         match listed {
             Some(listed) => known.listing = Some(listed),
             None => {
-                let fault = RelayFault::Timeout(Delivered::No);
+                let fault = RelayFault::TabUnavailable(Delivered::No);
                 self.fail_next(&connection, fault, context);
             }
         }
@@ -225,29 +241,4 @@ fn notice(params: Option<&[u8]>) -> Message {
     }
     text.push(b'}');
     Message::parse(text)
-}
-
-/// A replacement for an error that lacks a code or a text, or has the extension's stack. `None` if it needs none.
-fn repaired_error(message: &Message, error: Span) -> Option<Bytes> {
-    let raw = message.slice(error);
-    let [code, stack, text] = message.members(error, ["code", "stack", "message"]);
-    let has_text = text.is_some_and(|span| message.text_at(span).is_some());
-    let is_integer = |token: &[u8]| token.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
-    let has_code = code.is_some_and(|span| is_integer(message.slice(span)));
-    if has_code && has_text && stack.is_none() {
-        return None;
-    }
-    let mut members = match serde_json::from_slice::<Value>(raw) {
-        Ok(Value::Object(members)) => members,
-        Ok(Value::String(text)) => Map::from_iter([("message".to_owned(), Value::String(text))]),
-        _ => Map::from_iter([("message".to_owned(), Value::from("the extension failed"))]),
-    };
-    members.remove("stack");
-    if !has_code {
-        members.insert("code".to_owned(), Value::from(UNNAMED_ERROR));
-    }
-    if !members.get("message").is_some_and(Value::is_string) {
-        members.insert("message".to_owned(), Value::from("the extension failed"));
-    }
-    Some(Value::Object(members).to_string().into())
 }

@@ -85,13 +85,6 @@ impl AttachedConnection {
         }
         self.acquiring = 0;
     }
-
-    /// The extension has forgotten what it was doing.
-    pub(super) fn forget_sent(&mut self) {
-        self.forget_acquiring();
-        self.is_asking = false;
-        self.listing = None;
-    }
 }
 
 impl UsedIds {

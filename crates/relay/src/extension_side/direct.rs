@@ -44,6 +44,20 @@ impl ExtensionSide {
         Some(NewExtension::new(&credentials, known.expires_at))
     }
 
+    /// How many messages the writer of a socket has taken.
+    pub(crate) fn taken(&self, socket: SocketId) -> u64 {
+        let mut all = self.extensions.values();
+        let known = all.find(|known| known.socket == Some(socket));
+        known.map_or(0, |known| known.taken)
+    }
+
+    /// The same socket joined before, and its writer had taken this many messages by then.
+    pub(crate) fn add_taken(&mut self, socket: SocketId, before: u64) {
+        if let Some((_, known)) = self.at(socket) {
+            known.taken += before;
+        }
+    }
+
     fn is_online(&self, id: &str) -> bool {
         let mut online = self
             .extensions

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_proxy_wire::{IdKey, Message};
+use mcp_proxy_wire::IdKey;
 
 use super::extension::{Extension, SentCommand};
 use super::long_messages::LongMessage;
@@ -15,10 +15,9 @@ use super::result_scanner::{ResultPart, ResultScanner};
 use crate::context::RelayContext;
 use crate::exchange::{AnswerCutCause, CommandKey, ToClients};
 use crate::fault::{Delivered, RelayFault};
-use crate::ids::{ExtensionId, RelayConnectionId};
+use crate::ids::ExtensionId;
 use crate::outbox::ANSWER_PART;
 use crate::settings::RelaySettings;
-use crate::tabs;
 
 /// A long result on its way to a client.
 #[derive(Debug)]
@@ -100,7 +99,7 @@ impl Extension {
         let is_cut_off = answer.has_ended && !answer.scanner.is_complete();
         let fault = match answer.length > limit {
             true => Some(RelayFault::TooLarge(limit)),
-            false => is_cut_off.then_some(RelayFault::EmptyAnswer),
+            false => is_cut_off.then_some(RelayFault::UnusableAnswer),
         };
         if let Some(fault) = &fault {
             cut(&answer, AnswerCutCause::Failed(fault.clone()), context);
@@ -227,25 +226,6 @@ impl Extension {
             }
             LongMessage::Collected(collected) => Some(collected.deadline),
             LongMessage::Nothing | LongMessage::Oversize(_) | LongMessage::Skipped => None,
-        }
-    }
-
-    /// What a client is shown where an answer says which tab is current: its own tab, or nothing.
-    fn own_tab(&mut self, connection: &RelayConnectionId, shown: Option<Bytes>) -> Bytes {
-        let tab = match &shown {
-            Some(shown) if **shown == *b"null" => return shown.clone(),
-            Some(shown) => tabs::tab_of(&Message::parse(shown.clone())),
-            None => None,
-        };
-        let known = self.connections.get_mut(connection);
-        let current = known.and_then(|known| known.current.as_mut());
-        match (current, tab, shown) {
-            (Some(current), Some(tab), Some(shown)) if current.id == tab => {
-                current.shown = shown.clone();
-                shown
-            }
-            (Some(current), ..) => current.shown.clone(),
-            (None, ..) => Bytes::from_static(b"null"),
         }
     }
 }

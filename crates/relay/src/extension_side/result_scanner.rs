@@ -6,7 +6,7 @@
 use bytes::Bytes;
 
 /// The member of a result that says which tab is current.
-const CURRENT_TAB: &str = "currentTab";
+pub(super) const CURRENT_TAB: &str = "currentTab";
 /// The longest spelling of that name, each letter as `\u0000`, has 60 bytes.
 const KEY_MAX: usize = 64;
 /// What an extension says about a tab is shorter. Of anything longer only the end is looked for.

@@ -16,7 +16,7 @@ use crate::context::RelayContext;
 use crate::fault::RelayFault;
 use crate::ids::RelayConnectionId;
 use crate::outbox::SocketOutput;
-use crate::tabs::{self, ListedTab, TabId, TabReference, TabUse};
+use crate::tabs::{self, ListedTab, NamedTabs, TabId, TabReference, TabUse};
 
 /// Connections that have commands waiting, in the order of their turns.
 #[derive(Debug, Default)]
@@ -110,20 +110,19 @@ impl Extension {
         if known.is_asking || (tab_use.needs_own() && known.acquiring > 0) {
             return Turn::Waiting;
         }
-        let references = match tabs::references(&next.message) {
-            Ok(references) => references,
+        let named = match NamedTabs::of(&next.method, &next.message) {
+            Ok(named) => named,
             Err(fault) => {
                 self.fail_next(connection, fault, context);
                 return Turn::Refused;
             }
         };
-        let by_index = |reference: &TabReference| matches!(reference, TabReference::Index(_));
-        if references.iter().any(by_index) && known.listing.is_none() {
+        if named.has_index() && known.listing.is_none() {
             known.is_asking = true;
             return Turn::Message(self.ask_for_tabs(connection, context));
         }
         let listing = known.listing.take().unwrap_or_default();
-        let tab = match self.resolve_tab(connection, tab_use, references, &listing) {
+        let tab = match self.resolve_tab(connection, tab_use, named, &listing) {
             Ok(tab) => tab,
             Err(fault) => {
                 context.counters.refused += 1;
@@ -168,21 +167,28 @@ impl Extension {
         &self,
         connection: &RelayConnectionId,
         tab_use: TabUse,
-        references: Vec<TabReference>,
+        named: NamedTabs,
         listing: &[Option<ListedTab>],
     ) -> Result<ResolvedTab, RelayFault> {
         if tab_use.needs_own() && !self.tabs.has_any(connection) {
             return Err(RelayFault::NoTab);
         }
-        let mut resolved = ResolvedTab::default();
-        for reference in references {
+        let listed = |index: usize| {
+            let listed = listing.get(index).cloned().flatten();
+            listed.ok_or(RelayFault::NoSuchTab)
+        };
+        for reference in named.nested {
             let tab = match reference {
                 TabReference::Id(tab) => tab,
-                TabReference::Index(index) => {
-                    let listed = listing.get(index).cloned().flatten();
-                    let listed = listed.ok_or(RelayFault::NoSuchTab)?;
-                    resolved.by_index.insert(listed).id.clone()
-                }
+                TabReference::Index(index) => listed(index)?.id,
+            };
+            self.tabs.check(&tab, connection, tab_use)?;
+        }
+        let mut resolved = ResolvedTab::default();
+        for reference in named.subject {
+            let tab = match reference {
+                TabReference::Id(tab) => tab,
+                TabReference::Index(index) => resolved.by_index.insert(listed(index)?).id.clone(),
             };
             if resolved.named.as_ref().is_some_and(|named| *named != tab) {
                 return Err(RelayFault::InvalidParams(

@@ -7,7 +7,8 @@ use mcp_proxy_relay::{
     RelaySettings, RelayTime, SocketId, UserRelay,
 };
 
-use crate::transcript::{CONNECTED, Conversation, WITH_TAB, play_with};
+use crate::scenes::{CONNECTED, WITH_TAB};
+use crate::transcript::{Conversation, play_with};
 
 fn play(transcript: &str) -> Conversation {
     let settings = RelaySettings {

@@ -2,12 +2,13 @@
 
 use mcp_proxy_relay::{PiecePlace, RelaySettings};
 
-use crate::long_answers::{SCREENSHOT, two_clients};
+use crate::long_answers::SCREENSHOT;
+use crate::scenes::{two_clients, two_clients_with};
 use crate::transcript::Conversation;
 
 /// A client with a tab, and another, of a relay that takes answers of up to 200 bytes.
 fn small_answers() -> Conversation {
-    two_clients(RelaySettings {
+    two_clients_with(RelaySettings {
         max_answer: 200,
         ..RelaySettings::default()
     })
@@ -15,7 +16,7 @@ fn small_answers() -> Conversation {
 
 #[test]
 fn what_the_relay_has_to_read_is_collected() {
-    let mut conversation = two_clients(RelaySettings::default());
+    let mut conversation = two_clients();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"createTab"}
@@ -42,7 +43,7 @@ fn what_the_relay_has_to_read_is_collected() {
 
 #[test]
 fn a_message_that_is_collected_and_does_not_go_on_is_forgotten() {
-    let mut conversation = two_clients(RelaySettings::default());
+    let mut conversation = two_clients();
     conversation.continue_with(
         r#"
         E>[ {"method":"notifications/tab_info_update","params":{"text":"
@@ -65,7 +66,7 @@ fn an_answer_that_is_known_to_be_too_large_fails_alone() {
         max_answer: 1000,
         ..RelaySettings::default()
     };
-    let mut conversation = two_clients(settings);
+    let mut conversation = two_clients_with(settings);
     conversation.continue_with(SCREENSHOT);
     let announced = PiecePlace::First { announced: 1001 };
     let front = r#"{"id":"conn-1:3","result":{"data":"x"#;

@@ -3,12 +3,11 @@
 use mcp_proxy_relay::{RelayClose, RelaySettings, SocketId};
 use mcp_proxy_wire::Message;
 
-use crate::transcript::{CONNECTED, WITH_TAB, play};
+use crate::scenes::{connected, with_tab};
 
 #[test]
 fn a_lost_extension_fails_everything_at_once_and_says_what_was_delivered() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"screenshot"}
@@ -37,8 +36,7 @@ fn a_lost_extension_fails_everything_at_once_and_says_what_was_delivered() {
 
 #[test]
 fn a_command_that_the_writer_had_taken_and_not_begun_was_not_delivered() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         E| 1
@@ -66,8 +64,7 @@ fn a_command_that_the_writer_had_taken_and_not_begun_was_not_delivered() {
 
 #[test]
 fn a_command_that_is_not_answered_in_time_fails_and_its_late_answer_is_dropped() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"screenshot"}
@@ -84,12 +81,12 @@ fn a_command_that_is_not_answered_in_time_fails_and_its_late_answer_is_dropped()
     );
     let counters = conversation.relay.counters();
     assert_eq!((counters.timeouts, counters.late_answers), (1, 1));
+    assert_eq!(counters.lost, 0);
 }
 
 #[test]
 fn an_extension_that_takes_nothing_is_said_to_have_got_nothing() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         E|
@@ -102,8 +99,7 @@ fn an_extension_that_takes_nothing_is_said_to_have_got_nothing() {
 
 #[test]
 fn a_newer_socket_of_the_same_extension_takes_over() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"screenshot"}
@@ -122,9 +118,30 @@ fn a_newer_socket_of_the_same_extension_takes_over() {
 }
 
 #[test]
+fn a_newer_socket_of_an_extension_fails_commands_that_were_not_written_too() {
+    let mut conversation = with_tab();
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"createTab"}
+        E< {"id":"conn-1:3"}
+        A> {"id":4,"method":"screenshot"}
+        E|
+        A> {"id":5,"method":"getTabs"}
+        F+ extension chrome
+        F< {"method":"authenticated"}
+        A< {"id":3,"error":{"code":-32004,"data":{"reason":"superseded","delivered":"unknown"}}}
+        A< {"id":4,"error":{"code":-32004,"data":{"reason":"superseded","delivered":false}}}
+        A< {"id":5,"error":{"code":-32004,"data":{"reason":"superseded","delivered":false}}}
+        A> {"id":6,"method":"getTabs"}
+        F< {"id":"conn-1:6"}
+        "#,
+    );
+    assert_eq!(conversation.relay.counters().lost, 3);
+}
+
+#[test]
 fn a_newer_socket_of_the_same_client_takes_over() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"screenshot"}
@@ -147,7 +164,7 @@ fn a_newer_socket_of_the_same_client_takes_over() {
 
 #[test]
 fn open_commands_fail_when_their_client_disconnects_and_say_what_was_delivered() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"getTabs"}
@@ -173,7 +190,7 @@ fn open_commands_fail_when_their_client_disconnects_and_say_what_was_delivered()
 
 #[test]
 fn open_commands_of_a_client_whose_token_expires_fail_before_it_is_closed() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"getTabs"}
@@ -194,7 +211,7 @@ fn open_commands_of_a_client_whose_token_expires_fail_before_it_is_closed() {
 
 #[test]
 fn a_restart_is_announced_and_everybody_is_closed() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     let now = conversation.now();
     conversation.relay.shut_down(now);
     conversation.continue_with(
@@ -208,7 +225,7 @@ fn a_restart_is_announced_and_everybody_is_closed() {
 
 #[test]
 fn answers_of_peers_that_were_not_asked_have_no_effect() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         F+ extension firefox
@@ -233,11 +250,53 @@ fn answers_of_peers_that_were_not_asked_have_no_effect() {
 
 #[test]
 fn sockets_that_never_joined_are_not_known() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     let now = conversation.now();
     conversation.relay.socket_closed(SocketId(999), now);
     let stranger = Message::parse(r#"{"id":1,"method":"getTabs"}"#);
     conversation.relay.message(SocketId(999), stranger, now);
     assert!(conversation.relay.take(SocketId(999), 1000, now).is_empty());
     assert!(RelaySettings::default().command_timeout.as_secs() == 30);
+}
+
+#[test]
+fn an_answer_that_cannot_be_used_fails_its_command_at_once() {
+    let mut conversation = with_tab();
+    for (id, rest) in [
+        (
+            3,
+            r#","result":{"ok":true},"error":{"code":-1,"message":"no"}}"#,
+        ),
+        (4, r#","error":"no","result":false}"#),
+        (5, r#","error":null}"#),
+        (6, "}"),
+        (7, r#","result":{"ok":tr"#),
+        (8, r#","result":{}}}"#),
+    ] {
+        conversation.continue_with(&format!(
+            r#"
+            A> {{"id":{id},"method":"screenshot"}}
+            E< {{"id":"conn-1:{id}"}}
+            E> {{"id":"conn-1:{id}"{rest}
+            A< {{"id":{id},"error":{{"code":-32603,"data":{{"reason":"unusable_answer"}}}}}}
+            "#
+        ));
+    }
+    conversation.continue_with(
+        r#"
+        A> {"id":9,"method":"screenshot"}
+        E< {"id":"conn-1:9"}
+        E>
+        E> not JSON
+        E> []
+        E> {"result":{}}
+        E> {"id":"conn-1:9","result":null,"error":{"code":-1,"message":"no"}}
+        A< {"id":9,"error":{"code":-1,"message":"no"}}
+        A> {"id":10,"method":"screenshot"}
+        E< {"id":"conn-1:10"}
+        E> {"id":"conn-1:10","result":null,"error":null}
+        A< {"id":10,"result":null}
+        "#,
+    );
+    assert_eq!(conversation.relay.counters().ignored, 4);
 }

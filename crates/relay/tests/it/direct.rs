@@ -6,7 +6,8 @@ use mcp_proxy_relay::{
 };
 use mcp_proxy_wire::Message;
 
-use crate::transcript::{CONNECTED, Conversation, play_with};
+use crate::scenes::{BOB, CONNECTED};
+use crate::transcript::{Conversation, play_with};
 
 fn direct() -> RelaySettings {
     RelaySettings {
@@ -145,12 +146,10 @@ fn ids_that_an_extension_would_lose_or_has_seen_become_numbers() {
 
 #[test]
 fn a_second_client_is_told_apart_and_the_next_is_direct_again() {
-    play(CONNECTED).continue_with(
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(BOB);
+    conversation.continue_with(
         r#"
-        B+ client bob
-        B< {"id":0,"result":{"authenticated":true}}
-        B> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
-        B< {"id":1,"result":{"connection_id":"conn-2"}}
         B> {"id":7,"method":"getTabs"}
         E< {"id":"conn-2:7","method":"getTabs"}
         A> {"id":7,"method":"getTabs"}
@@ -256,6 +255,30 @@ fn an_extension_can_introduce_itself_late_until_somebody_uses_it() {
 }
 
 #[test]
+fn what_was_written_before_a_late_introduction_counts() {
+    play(
+        r#"
+        E+ silent
+        E< {"method":"authenticated"}
+        E> {"type":"handshake","browser":"Opera"}
+        E< {"method":"authenticated","params":{"extension_id":"ext-opera"}}
+        A+ client
+        A< {"id":0}
+        A> {"id":1,"method":"connect","params":{"extension_id":"ext-opera"}}
+        A< {"id":1}
+        E| 1
+        A> {"id":2,"method":"getTabs"}
+        E< {"id":2}
+        A> {"id":3,"method":"getTabs"}
+        E-
+        A< {"id":2,"error":{"code":-32004,"data":{"delivered":"unknown"}}}
+        A< {"id":3,"error":{"code":-32004,"data":{"delivered":false}}}
+        A< {"method":"disconnected"}
+        "#,
+    );
+}
+
+#[test]
 fn with_tokens_nobody_is_taken_in_without_a_word() {
     crate::transcript::play(
         r#"
@@ -302,12 +325,10 @@ fn a_client_can_say_its_name_late_until_it_connects() {
 
 #[test]
 fn a_mapped_client_that_resumes_stays_mapped() {
-    play(CONNECTED).continue_with(
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(BOB);
+    conversation.continue_with(
         r#"
-        B+ client bob
-        B< {"id":0,"result":{"authenticated":true}}
-        B> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
-        B< {"id":1,"result":{"connection_id":"conn-2"}}
         A> {"id":2,"method":"disconnect"}
         A< {"id":2,"result":{"disconnected":true}}
         E< {"method":"disconnected"}

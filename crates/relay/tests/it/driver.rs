@@ -9,8 +9,8 @@ use mcp_proxy_core::{
     ProxyRun, RunOptions,
 };
 use mcp_proxy_relay::{
-    CheckedToken, RelayDriver, RelayOptions, RelaySettings, RelaySocket, RelaySocketHandle,
-    SocketPath, TokenRefusal,
+    CheckedToken, PeerFailure, RelayDriver, RelayOptions, RelaySettings, RelaySocket,
+    RelaySocketHandle, SocketPath, TokenRefusal,
 };
 use mcp_proxy_wire::{Body, Frame, Message, Origin, StreamId};
 use serde_json::{Value, json};
@@ -34,6 +34,7 @@ struct TestPeer {
 struct TestHandle {
     close: Mutex<Option<u16>>,
     messages_begun: AtomicU64,
+    failure: Mutex<Option<PeerFailure>>,
     /// Locked by a peer that does not read.
     is_read: tokio::sync::Mutex<()>,
 }
@@ -61,6 +62,10 @@ impl RelaySocketHandle for TestHandle {
 
     fn messages_begun(&self) -> u64 {
         self.messages_begun.load(Ordering::Relaxed)
+    }
+
+    fn peer_failure(&self) -> Option<PeerFailure> {
+        *self.failure.lock().unwrap()
     }
 }
 
@@ -236,6 +241,29 @@ async fn a_socket_that_never_shows_a_token_is_closed_after_the_deadline() {
     }
     assert_eq!(driver.counters().refused_tokens, 6);
     assert_eq!(driver.counts(), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn sockets_are_counted_and_so_is_why_they_were_lost() {
+    let driver = relay(1_000);
+    let too_large = Some(PeerFailure::TooLarge);
+    for failure in [None, too_large, Some(PeerFailure::Silent), too_large] {
+        let extension = TestPeer::extension(&driver, "ada").await;
+        *extension.handle.failure.lock().unwrap() = failure;
+    }
+    let stranger = TestPeer::open(&driver, SocketPath::Client);
+    *stranger.handle.failure.lock().unwrap() = too_large;
+    drop(stranger);
+    until_idle().await;
+    let counted = driver.counters();
+    assert_eq!(
+        (
+            counted.sockets_opened,
+            counted.oversized,
+            counted.silent_peers
+        ),
+        (5, 3, 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]

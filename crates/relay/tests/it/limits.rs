@@ -3,7 +3,8 @@
 use mcp_proxy_relay::{RelayRates, RelaySettings};
 use mcp_proxy_wire::Message;
 
-use crate::transcript::{CONNECTED, WITH_TAB, play, play_with};
+use crate::scenes::{BOB, CONNECTED, WITH_TAB, connected};
+use crate::transcript::play_with;
 
 #[test]
 fn too_many_commands_are_told_when_to_come_back() {
@@ -45,12 +46,9 @@ fn the_limit_of_a_user_counts_all_connections() {
         ..RelaySettings::default()
     };
     let mut conversation = play_with(settings, CONNECTED);
+    conversation.continue_with(BOB);
     conversation.continue_with(
         r#"
-        B+ client bob
-        B< {"id":0}
-        B> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
-        B< {"id":1}
         A> {"id":2,"method":"getTabs"}
         E< {"id":"conn-1:2"}
         B> {"id":2,"method":"getTabs"}
@@ -147,15 +145,8 @@ fn a_command_that_is_too_large_is_refused() {
 
 #[test]
 fn connections_take_turns() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(
-        r#"
-        B+ client bob
-        B< {"id":0}
-        B> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
-        B< {"id":1}
-        "#,
-    );
+    let mut conversation = connected();
+    conversation.continue_with(BOB);
     let (a, b) = (conversation.socket("A"), conversation.socket("B"));
     let (extension, now) = (conversation.socket("E"), conversation.now());
     let mut say = |socket, id: u32| {
@@ -271,7 +262,7 @@ fn an_answer_over_the_limit_fails_its_command_and_nothing_else() {
 
 #[test]
 fn ids_of_requests_are_short() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     let id = "i".repeat(255);
     conversation.continue_with(&format!(
         r#"

@@ -4,6 +4,8 @@
 
 mod audit;
 mod collected_answers;
+mod current_tab;
+mod cut_answers;
 mod delivery;
 mod direct;
 mod driver;
@@ -14,8 +16,10 @@ mod policies;
 mod random;
 mod resuming;
 mod rules;
+mod scenes;
 mod seed;
 mod shared_debugger;
+mod slow_clients;
 mod tabs;
 mod tokens;
 mod transcript;

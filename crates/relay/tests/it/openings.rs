@@ -7,7 +7,8 @@ use mcp_proxy_relay::{
 use mcp_proxy_wire::Message;
 use serde_json::Value;
 
-use crate::transcript::{CONNECTED, play};
+use crate::scenes::connected;
+use crate::transcript::play;
 
 fn step(path: SocketPath, message: &str) -> AuthenticationStep {
     SocketAuthentication::new(path, RelayAccess::Tokens)
@@ -150,7 +151,7 @@ fn an_extension_without_a_token_is_closed_and_other_words_of_it_mean_nothing() {
 
 #[test]
 fn what_is_not_a_request_is_refused_or_ignored() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> nonsense

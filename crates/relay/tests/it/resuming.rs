@@ -1,11 +1,11 @@
 //! Peers that are lost and come back.
 
-use crate::transcript::{CONNECTED, WITH_TAB, play};
+use crate::scenes::{connected, with_tab};
+use crate::transcript::play;
 
 #[test]
 fn a_client_that_comes_back_in_time_has_its_connection_and_tabs() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A-
@@ -24,8 +24,7 @@ fn a_client_that_comes_back_in_time_has_its_connection_and_tabs() {
 
 #[test]
 fn a_client_that_stays_away_frees_its_tabs() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A-
@@ -59,8 +58,7 @@ fn a_client_without_a_client_id_frees_its_tabs_at_once() {
 
 #[test]
 fn an_extension_that_comes_back_has_its_connections() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         E-
@@ -80,7 +78,7 @@ fn an_extension_that_comes_back_has_its_connections() {
 
 #[test]
 fn choosing_another_browser_gives_up_what_was_suspended() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         F+ extension firefox
@@ -95,8 +93,7 @@ fn choosing_another_browser_gives_up_what_was_suspended() {
 
 #[test]
 fn nothing_is_left_when_everybody_has_gone() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A-

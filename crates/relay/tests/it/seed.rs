@@ -18,7 +18,8 @@
 //! | Security Considerations | `rule_18_…`, `rule_21_…`, `limits`, and the program's hostile suite |
 //! | Critical rules for extensions | `an_answer_without_a_result_is_an_error` |
 
-use crate::transcript::{BOB, CONNECTED, WITH_TAB, play};
+use crate::scenes::{BOB, connected, with_tab};
+use crate::transcript::play;
 
 #[test]
 fn an_extension_is_asked_answers_and_is_confirmed() {
@@ -89,7 +90,7 @@ fn a_client_connects_to_an_extension_or_learns_why_not() {
 
 #[test]
 fn a_command_is_forwarded_and_its_answer_comes_back() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"jsonrpc":"2.0","id":100,"method":"createTab","params":{"url":"https://example.com","stealth":true},"connectionId":"conn-1"}
@@ -102,7 +103,7 @@ fn a_command_is_forwarded_and_its_answer_comes_back() {
 
 #[test]
 fn errors_of_an_extension_are_forwarded() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":100,"method":"createTab","params":{}}
@@ -115,7 +116,7 @@ fn errors_of_an_extension_are_forwarded() {
 
 #[test]
 fn an_answer_without_a_result_is_an_error() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":1,"method":"createTab","params":{}}
@@ -132,7 +133,7 @@ fn an_answer_without_a_result_is_an_error() {
 
 #[test]
 fn status_comes_often_enough_to_keep_a_service_worker_awake() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     for _ in 0..3 {
         conversation.continue_with(
             r#"
@@ -146,7 +147,7 @@ fn status_comes_often_enough_to_keep_a_service_worker_awake() {
 
 #[test]
 fn a_client_is_told_when_its_extension_leaves() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         E-
@@ -161,7 +162,7 @@ fn a_client_is_told_when_its_extension_leaves() {
 
 #[test]
 fn a_client_may_disconnect_at_any_time() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"jsonrpc":"2.0","id":4,"method":"disconnect","params":{}}
@@ -179,8 +180,7 @@ fn a_client_may_disconnect_at_any_time() {
 
 #[test]
 fn every_listed_method_is_forwarded() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     let methods = [
         ("createTab", r#"{"url":"https://b.test"}"#),
         ("getTabs", "{}"),
@@ -236,8 +236,7 @@ fn the_lifecycle_of_a_client_from_beginning_to_end() {
 
 #[test]
 fn a_client_that_leaves_makes_room_for_others() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A-
@@ -258,7 +257,7 @@ fn a_client_that_leaves_makes_room_for_others() {
 
 #[test]
 fn each_error_code_is_used_as_listed() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":1,"method":

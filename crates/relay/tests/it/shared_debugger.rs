@@ -2,7 +2,8 @@
 
 use mcp_proxy_relay::RelaySettings;
 
-use crate::transcript::{BOB, CONNECTED, Conversation, WITH_TAB, play, play_with};
+use crate::scenes::{BOB, CONNECTED, WITH_TAB, connected};
+use crate::transcript::{Conversation, play_with};
 
 const BOBS_TAB: &str = r#"
     B> {"id":2,"method":"createTab","params":{}}
@@ -13,7 +14,7 @@ const BOBS_TAB: &str = r#"
 
 /// Two clients, each with a tab. The extension is attached to the second one's.
 fn two_tabs() -> Conversation {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         E> {"method":"build_info","params":{"buildTimestamp":"2026-08-10"}}

@@ -1,10 +1,10 @@
 //! A connection reaches its own tabs, and no others.
 
-use crate::transcript::{BOB, CONNECTED, WITH_TAB, play};
+use crate::scenes::{connected, two_clients, with_tab};
 
 #[test]
 fn a_command_without_a_tab_of_its_own_is_refused_and_not_executed() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":2,"method":"forwardCDPCommand","params":{"method":"Runtime.evaluate"}}
@@ -21,9 +21,7 @@ fn a_command_without_a_tab_of_its_own_is_refused_and_not_executed() {
 
 #[test]
 fn a_connection_does_not_reach_the_tabs_of_another() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(BOB);
+    let mut conversation = two_clients();
     conversation.continue_with(
         r#"
         B> {"id":2,"method":"forwardCDPCommand","params":{"method":"Page.navigate","tabId":11}}
@@ -47,10 +45,45 @@ fn a_connection_does_not_reach_the_tabs_of_another() {
 }
 
 #[test]
+fn tabs_that_are_named_further_down_must_be_own_ones_too() {
+    let mut conversation = two_clients();
+    conversation.continue_with(
+        r#"
+        B> {"id":2,"method":"createTab"}
+        E< {"id":"conn-2:2"}
+        E> {"id":"conn-2:2","result":{"tab":{"id":12}}}
+        B< {"id":2}
+        B> {"id":3,"method":"screenshot","params":{"options":{"tabId":11}}}
+        B< {"id":3,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":4,"method":"forwardCDPCommand","params":{"method":"Page.reload","target":{"tabId":"11"}}}
+        B< {"id":4,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":5,"method":"closeTabs","params":{"tabIds":[12,11]}}
+        B< {"id":5,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":6,"method":"closeTabs","params":{"tabIds":[12,20]}}
+        B< {"id":6,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":7,"method":"createTab","params":{"createProperties":{"target":{"tabId":11}}}}
+        B< {"id":7,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":8,"method":"screenshot","params":{"options":{"tabIndex":0}}}
+        E< {"id":"proxy:2","method":"getTabs"}
+        E> {"id":"proxy:2","result":{"tabs":[{"id":11},{"id":12}]}}
+        B< {"id":8,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":9,"method":"screenshot","params":{"options":{"tabIndex":1}}}
+        E< {"id":"proxy:3","method":"getTabs"}
+        E> {"id":"proxy:3","result":{"tabs":[{"id":11},{"id":12}]}}
+        E<= {"jsonrpc":"2.0","id":"conn-2:9","method":"screenshot","params":{"options":{"tabIndex":1}}}
+        E> {"id":"conn-2:9","result":{}}
+        B< {"id":9,"result":{}}
+        B> {"id":10,"method":"closeTabs","params":{"tabIds":[12],"options":{"tabId":12}}}
+        E< {"id":"conn-2:10","method":"closeTabs"}
+        B> {"id":11,"method":"forwardCDPCommand","params":{"method":"Runtime.callFunctionOn","params":{"arguments":[{"value":{"tabId":11,"tabIndex":-1}}]}}}
+        E< {"id":"conn-2:11","method":"forwardCDPCommand"}
+        "#,
+    );
+}
+
+#[test]
 fn an_index_is_resolved_before_a_command_is_forwarded() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(BOB);
+    let mut conversation = two_clients();
     conversation.continue_with(
         r#"
         B> {"id":2,"method":"selectTab","params":{"tabIndex":0}}
@@ -83,9 +116,7 @@ fn an_index_is_resolved_before_a_command_is_forwarded() {
 
 #[test]
 fn a_tab_that_moved_meanwhile_is_not_taken() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(BOB);
+    let mut conversation = two_clients();
     conversation.continue_with(
         r#"
         B> {"id":2,"method":"createTab","params":{}}
@@ -113,22 +144,25 @@ fn a_tab_that_moved_meanwhile_is_not_taken() {
 }
 
 #[test]
-fn a_tab_without_an_id_cannot_be_named_by_its_index() {
-    let mut conversation = play(CONNECTED);
+fn a_tab_that_the_extension_gives_no_id_cannot_be_named_by_its_index() {
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":2,"method":"selectTab","params":{"tabIndex":0}}
         E< {"id":"proxy:2","method":"getTabs"}
         E> {"id":"proxy:2","result":{"tabs":[{"title":"x"}]}}
         A< {"id":2,"error":{"code":-32003,"data":{"reason":"no_such_tab"}}}
+        A> {"id":3,"method":"selectTab","params":{"tabIndex":0}}
+        E< {"id":"proxy:3","method":"getTabs"}
+        E> {"id":"proxy:3","error":{"message":"no"}}
+        A< {"id":3,"error":{"code":-32003,"data":{"reason":"tab_unavailable","delivered":false}}}
         "#,
     );
 }
 
 #[test]
 fn after_a_selection_with_an_unknown_outcome_the_tab_has_to_be_selected_again() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"selectTab","params":{"tabId":20}}
@@ -144,31 +178,8 @@ fn after_a_selection_with_an_unknown_outcome_the_tab_has_to_be_selected_again() 
 }
 
 #[test]
-fn the_current_tab_in_an_answer_is_the_callers_own() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(BOB);
-    conversation.continue_with(
-        r#"
-        B> {"id":2,"method":"getTabs"}
-        E< {"id":"conn-2:2"}
-        E> {"id":"conn-2:2","result":{"tabs":[{"id":11}],"currentTab":{"id":11,"title":"a"}}}
-        B< {"id":2,"result":{"tabs":[{"id":11}],"currentTab":null}}
-        A> {"id":3,"method":"screenshot"}
-        E< {"id":"conn-1:3"}
-        E> {"id":"conn-1:3","result":{"currentTab":{"id":77,"title":"b"},"data":"x"}}
-        A< {"id":3,"result":{"currentTab":{"id":11,"title":"a"},"data":"x"}}
-        A> {"id":4,"method":"screenshot"}
-        E< {"id":"conn-1:4"}
-        E> {"id":"conn-1:4","result":{"currentTab":{"id":11,"title":"new"}}}
-        A< {"id":4,"result":{"currentTab":{"id":11,"title":"new"}}}
-        "#,
-    );
-}
-
-#[test]
 fn a_command_waits_for_the_tab_that_is_being_opened() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":2,"method":"createTab","params":{}}
@@ -185,8 +196,7 @@ fn a_command_waits_for_the_tab_that_is_being_opened() {
 
 #[test]
 fn a_closed_tab_is_nobodys() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"closeTab"}
@@ -201,8 +211,7 @@ fn a_closed_tab_is_nobodys() {
 
 #[test]
 fn a_tab_that_a_person_closed_is_noticed_in_the_next_list() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"getTabs"}
@@ -217,9 +226,7 @@ fn a_tab_that_a_person_closed_is_noticed_in_the_next_list() {
 
 #[test]
 fn a_disconnected_client_frees_its_tabs() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(BOB);
+    let mut conversation = two_clients();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"disconnect"}
@@ -235,9 +242,7 @@ fn a_disconnected_client_frees_its_tabs() {
 
 #[test]
 fn news_about_a_tab_reach_its_owner_only() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(BOB);
+    let mut conversation = two_clients();
     conversation.continue_with(
         r#"
         E> {"method":"notifications/tab_info_update","params":{"currentTab":{"id":11}}}
@@ -248,9 +253,7 @@ fn news_about_a_tab_reach_its_owner_only() {
 
 #[test]
 fn an_old_list_of_tabs_is_not_used_for_the_next_command() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(BOB);
+    let mut conversation = two_clients();
     conversation.continue_with(
         r#"
         B> {"id":2,"method":"selectTab","params":{"tabIndex":1}}
@@ -268,8 +271,7 @@ fn an_old_list_of_tabs_is_not_used_for_the_next_command() {
 
 #[test]
 fn a_late_selection_makes_its_connection_select_again() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"selectTab","params":{"tabId":20}}
@@ -291,8 +293,7 @@ fn a_late_selection_makes_its_connection_select_again() {
 
 #[test]
 fn a_selection_that_an_extension_ends_after_a_reconnect_takes_the_tab_away() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"createTab"}
@@ -312,24 +313,8 @@ fn a_selection_that_an_extension_ends_after_a_reconnect_takes_the_tab_away() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_read_leaves_no_current_tab() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(
-        r#"
-        A> {"id":3,"method":"createTab"}
-        E< {"id":"conn-1:3"}
-        E> {"id":"conn-1:3"}
-        A< {"id":3,"error":{"code":-32603}}
-        A> {"id":4,"method":"screenshot"}
-        A< {"id":4,"error":{"code":-32003,"data":{"reason":"no_tab"}}}
-        "#,
-    );
-}
-
-#[test]
 fn a_result_next_to_an_empty_error_is_a_result() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":2,"method":"createTab"}
@@ -340,35 +325,4 @@ fn a_result_next_to_an_empty_error_is_a_result() {
         E< {"id":"conn-1:3"}
         "#,
     );
-}
-
-#[test]
-fn a_current_tab_in_any_form_is_the_callers_own() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    for (id, shown) in [
-        (3, r#"{"tabId":99,"title":"other"}"#),
-        (4, r#""other""#),
-        (5, r#"[{"id":99}]"#),
-        (6, r#"{"tab":{"id":99}}"#),
-    ] {
-        conversation.continue_with(&format!(
-            r#"
-            A> {{"id":{id},"method":"screenshot"}}
-            E< {{"id":"conn-1:{id}"}}
-            E> {{"id":"conn-1:{id}","result":{{"currentTab":{shown}}}}}
-            A<= {{"jsonrpc":"2.0","id":{id},"result":{{"currentTab":{{"id":11,"title":"a"}}}}}}
-            A> {{"id":{id},"method":"screenshot"}}
-            E< {{"method":"screenshot"}}
-            "#
-        ));
-        conversation.continue_with(&format!(
-            r#"
-            E>[ {{"id":"conn-1:{id}#{place}","result":{{"currentTab":{shown},
-            E>] "data":""}}}}
-            A< {{"id":{id},"result":{{"currentTab":{{"id":11}}}}}}
-            "#,
-            place = id - 2
-        ));
-    }
 }

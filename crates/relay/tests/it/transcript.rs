@@ -404,29 +404,3 @@ fn contains(whole: &Value, part: &Value) -> bool {
         (whole, part) => whole == part,
     }
 }
-
-/// A client with a connection to an extension and a tab of its own.
-pub const CONNECTED: &str = r#"
-    E+ extension chrome
-    E< {"method":"authenticated"}
-    A+ client alice
-    A< {"id":0,"result":{"authenticated":true}}
-    A> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
-    A< {"id":1,"result":{"connection_id":"conn-1"}}
-"#;
-
-/// Another client of the same extension.
-pub const BOB: &str = r#"
-    B+ client bob
-    B< {"id":0}
-    B> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
-    B< {"id":1,"result":{"connection_id":"conn-2"}}
-"#;
-
-/// A tab for the first client.
-pub const WITH_TAB: &str = r#"
-    A> {"id":2,"method":"createTab","params":{"url":"https://a.test"}}
-    E< {"id":"conn-1:2","method":"createTab"}
-    E> {"id":"conn-1:2","result":{"success":true,"tab":{"id":11,"title":"a"}}}
-    A< {"id":2,"result":{"tab":{"id":11}}}
-"#;

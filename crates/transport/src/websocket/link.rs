@@ -1,7 +1,7 @@
 //! A WebSocket as a link: each message is a frame, or several if it is long and may come in pieces.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use mcp_proxy_core::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd, OutgoingFrame};
@@ -12,8 +12,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::reader::close_frame;
 use super::{
-    OutgoingPiece, PIECE_MAX, PiecePart, SocketEnd, SocketEvent, SocketReader, SocketWriteError,
-    SocketWriter, WebSocket,
+    OutgoingPiece, PIECE_MAX, PiecePart, SocketEnd, SocketEvent, SocketReader, SocketViolation,
+    SocketWriteError, SocketWriter, WebSocket,
 };
 
 /// The close code of a socket that has done its work.
@@ -34,6 +34,8 @@ pub struct WebSocketHandle {
     announced: AtomicUsize,
     messages_begun: Arc<AtomicU64>,
     close: Mutex<(u16, String)>,
+    /// Why nothing more can be read.
+    end: OnceLock<Box<SocketEnd>>,
 }
 
 /// The link of a client's socket, and its handle.
@@ -48,6 +50,7 @@ where
         announced: AtomicUsize::new(0),
         messages_begun: writer.messages_begun(),
         close: Mutex::new((NORMAL, String::new())),
+        end: OnceLock::new(),
     });
     let reader = MessageReader {
         reader,
@@ -55,7 +58,6 @@ where
         collected: BytesMut::new(),
         is_inside: false,
         takes_several: false,
-        is_ended: false,
     };
     let writer = MessageWriter {
         writer: Some(writer),
@@ -92,6 +94,15 @@ impl WebSocketHandle {
     pub fn messages_begun(&self) -> u64 {
         self.messages_begun.load(Ordering::Relaxed)
     }
+
+    /// Why nothing more can be read from the socket, once that is so.
+    pub fn end(&self) -> Option<&SocketEnd> {
+        self.end.get().map(|end| &**end)
+    }
+
+    fn note_end(&self, end: SocketEnd) -> LinkEnd {
+        link_end(self.end.get_or_init(|| Box::new(end)))
+    }
 }
 
 struct MessageReader<S> {
@@ -103,8 +114,6 @@ struct MessageReader<S> {
     is_inside: bool,
     /// All messages that have come are passed on at once. Not before somebody has set their limit: it holds from the next one on.
     takes_several: bool,
-    /// The end was told.
-    is_ended: bool,
 }
 
 /// The first end is told at once, before the peer has heard of it. To read on is to wait until the peer has.
@@ -120,7 +129,7 @@ impl<S: AsyncRead + AsyncWrite + Send> FrameReader for MessageReader<S> {
             while !is_done {
                 is_done = match self.reader.next().await {
                     Ok(event) => self.add(event, into)?,
-                    Err(end) => return Err(self.end(&end).await),
+                    Err(end) => return Err(self.end(end).await),
                 };
             }
             while self.takes_several
@@ -138,14 +147,14 @@ impl<S: AsyncRead + AsyncWrite + Send> FrameReader for MessageReader<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
-    async fn end(&mut self, end: &SocketEnd) -> LinkEnd {
-        if std::mem::replace(&mut self.is_ended, true) {
+    async fn end(&mut self, end: SocketEnd) -> LinkEnd {
+        if self.handle.end().is_some() {
             self.reader.wind_up().await;
-        } else if let Some((Some(code), reason)) = close_frame(end) {
+        } else if let Some((Some(code), reason)) = close_frame(&end) {
             // The writer may be closed first.
             self.handle.set_close(code, reason);
         }
-        link_end(end)
+        self.handle.note_end(end)
     }
 
     /// Adds what an event comes to, and says whether it comes to anything.
@@ -202,10 +211,10 @@ impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
         }
         if !under_way.is_text {
             // Its pieces could not be passed on as text, and nothing limits what would have to be kept.
-            let reason = "binary messages must be short";
-            self.handle.set_close(TOO_LARGE, reason);
-            let code = ErrorCode::BAD_REQUEST;
-            return Err(LinkEnd::failed(Side::Client, code, reason));
+            self.handle
+                .set_close(TOO_LARGE, "binary messages must be short");
+            let too_long = SocketViolation::TooLong { limit: WHOLE_MAX };
+            return Err(self.handle.note_end(too_long.into()));
         }
         let announced = &self.handle.announced;
         announced.store(under_way.length, Ordering::Relaxed);

@@ -16,7 +16,7 @@ use http::{HeaderMap, HeaderValue, Method, Request};
 use hyper::body::Incoming;
 use jiff::Timestamp;
 use mcp_proxy_core::BoxFuture;
-use mcp_proxy_relay::{AuditSink, AuditedAction, RelayAuditEvent};
+use mcp_proxy_relay::{AuditSink, AuditedAction, RelayAuditEvent, RelayDriver};
 use mcp_proxy_token::{IssuedToken, PairingRefusal, RevocationList, TokenRequest, issue};
 use mcp_proxy_transport::http::{
     CollectedBody, Handler, HttpResponse, RequestSource, bare, collect, is_extension_origin,
@@ -65,6 +65,7 @@ fn issue_now(pairing: &PairingConfig, request: &TokenRequest) -> Result<IssuedTo
 pub struct PairingHandler {
     pairing: Arc<PairingConfig>,
     audit: Option<AuditSink>,
+    driver: Arc<RelayDriver>,
 }
 
 /// What an extension sends.
@@ -74,9 +75,17 @@ struct PairingRequest {
 }
 
 impl PairingHandler {
-    /// For the codes of this relay.
-    pub fn new(pairing: Arc<PairingConfig>, audit: Option<AuditSink>) -> Arc<PairingHandler> {
-        Arc::new(PairingHandler { pairing, audit })
+    /// For the codes of this relay, which counts the refused ones.
+    pub fn new(
+        pairing: Arc<PairingConfig>,
+        audit: Option<AuditSink>,
+        driver: Arc<RelayDriver>,
+    ) -> Arc<PairingHandler> {
+        Arc::new(PairingHandler {
+            pairing,
+            audit,
+            driver,
+        })
     }
 
     async fn answer(&self, from: SocketAddr, request: Request<Incoming>) -> HttpResponse {
@@ -147,7 +156,13 @@ impl Handler for PairingHandler {
         source: RequestSource,
         request: Request<Incoming>,
     ) -> BoxFuture<'static, HttpResponse> {
-        Box::pin(async move { self.answer(source.address, request).await })
+        Box::pin(async move {
+            let answer = self.answer(source.address, request).await;
+            if answer.status().is_client_error() {
+                self.driver.count_refused_pairing();
+            }
+            answer
+        })
     }
 }
 

@@ -8,10 +8,13 @@ use http::header::ORIGIN;
 use http::{HeaderMap, Request};
 use hyper::body::Incoming;
 use mcp_proxy_core::BoxFuture;
-use mcp_proxy_relay::{RelayAccess, RelayDriver, RelaySocket, RelaySocketHandle, SocketPath};
+use mcp_proxy_relay::{
+    PeerFailure, RelayAccess, RelayDriver, RelaySocket, RelaySocketHandle, SocketPath,
+};
 use mcp_proxy_transport::http::{Handler, HttpResponse, RequestSource, bare};
 use mcp_proxy_transport::websocket::{
-    SilenceLimits, SocketOptions, WebSocketHandle, accept_websocket, websocket_link,
+    SilenceLimits, SocketEnd, SocketOptions, SocketViolation, WebSocketHandle, accept_websocket,
+    websocket_link,
 };
 
 /// A peer whose end is gone is found within a minute. More pings would cost more than all that idle peers need otherwise.
@@ -105,5 +108,13 @@ impl RelaySocketHandle for Handle {
 
     fn messages_begun(&self) -> u64 {
         self.0.messages_begun()
+    }
+
+    fn peer_failure(&self) -> Option<PeerFailure> {
+        match self.0.end()? {
+            SocketEnd::Violation(SocketViolation::TooLong { .. }) => Some(PeerFailure::TooLarge),
+            SocketEnd::Silent(_) => Some(PeerFailure::Silent),
+            _ => None,
+        }
     }
 }

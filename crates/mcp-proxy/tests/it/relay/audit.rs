@@ -121,16 +121,14 @@ fn a_hangup_opens_the_log_again_and_ends_nothing() {
 fn a_log_that_others_can_read_is_told_about() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("audit");
-    std::fs::write(&log, "").unwrap();
-    std::fs::set_permissions(&log, std::fs::Permissions::from_mode(0o644)).unwrap();
-    let flags = [
-        "--direct",
-        "--no-record",
-        "--audit-log",
-        log.to_str().unwrap(),
-    ];
-    let relay = TestRelay::start_without_keys(&flags);
-    let (_, said) = relay.program.end("-TERM");
-    assert!(said.contains("644"), "{said}");
+    for (mode, is_named) in [(0o644, true), (0o600, false)] {
+        let log = folder.path().join(format!("audit-{mode:o}"));
+        std::fs::write(&log, "").unwrap();
+        std::fs::set_permissions(&log, std::fs::Permissions::from_mode(mode)).unwrap();
+        let path = log.to_str().unwrap();
+        let flags = ["--direct", "--no-record", "--audit-log", path];
+        let relay = TestRelay::start_without_keys(&flags);
+        let (_, said) = relay.program.end("-TERM");
+        assert_eq!(said.contains(path), is_named, "{said}");
+    }
 }

@@ -163,6 +163,7 @@ fn peers_that_are_gone_without_a_word_are_found_by_pings() {
     client.hear_method("disconnected");
     let _extension = hears_of_client.join().unwrap();
     assert!(start.elapsed() > Duration::from_secs(50));
+    relay.until_counted("silent_peers", 2);
     assert_eq!(relay.health()["sockets"], 2);
 }
 
@@ -183,6 +184,8 @@ fn garbage_before_the_handshake_hurts_nobody() {
     let too_long = "x".repeat(300 << 10);
     client.say_text(&too_long);
     assert_eq!(u16::from(client.hear_close().code), 1009);
+    drop(client);
+    relay.until_counted("oversized", 1);
     let mut half_open = TcpStream::connect(&relay.program.address).unwrap();
     half_open.write_all(b"GET /mcp HTTP/1.1\r\nUpgr").unwrap();
     let plain = crate::programs::request(&relay.program.address, "GET", "/mcp", &[], b"");
@@ -300,6 +303,8 @@ fn oversized_messages_hurt_only_their_sender() {
     assert_eq!(client.hear_answer(&json!(4))["error"]["code"], -32007);
     client.say(&json!({"id": 5, "method": "getTabs", "params": padding(2 << 20)}));
     assert_eq!(u16::from(client.hear_close().code), 1009);
+    drop(client);
+    relay.until_counted("oversized", 1);
     assert!(other.ask(2, "list_extensions", &json!({}))["result"].is_object());
 }
 

@@ -6,7 +6,6 @@ use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 
 use super::{Peer, TestRelay};
-use crate::control::test_home::until;
 use crate::programs::peak_memory;
 
 /// The base64 of the largest screenshot that a browser was seen to send.
@@ -71,11 +70,6 @@ fn client_with_tab(relay: &TestRelay, extension: &mut Peer, name: &str) -> Peer 
 fn ask(client: &mut Peer, extension: &mut Peer, id: u64) -> String {
     client.say(&json!({"id": id, "method": "screenshot"}));
     extension.hear_command()["id"].to_string()
-}
-
-/// Waits for something that the relay counts.
-fn until_counted(relay: &TestRelay, name: &str, count: u64) {
-    until(name, || relay.health()[name] == json!(count));
 }
 
 #[test]
@@ -197,7 +191,7 @@ fn a_client_that_reads_nothing_is_cut_with_1013_and_the_next_one_is_served() {
         extension.say(&json!({"id": asked["id"], "result": {"tabs": []}}));
         extension
     });
-    until_counted(&relay, "slow_readers", 1);
+    relay.until_counted("slow_readers", 1);
     assert_eq!(u16::from(client.hear_close().code), 1013);
     other.hear_answer(&json!(3));
     drop(sending.join().unwrap());
@@ -213,7 +207,7 @@ fn an_extension_that_reads_nothing_is_cut_with_1013() {
     for id in 3..6 {
         client.say(&json!({"id": id, "method": "evaluate", "params": {"script": script}}));
     }
-    until_counted(&relay, "slow_readers", 1);
+    relay.until_counted("slow_readers", 1);
     assert_eq!(u16::from(extension.hear_close().code), 1013);
     let failed = client.hear_answer(&json!(3));
     assert_eq!(failed["error"]["code"], -32004, "{failed}");

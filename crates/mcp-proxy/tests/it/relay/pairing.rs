@@ -117,6 +117,7 @@ fn wrong_and_used_codes_are_answered_alike_and_limited() {
     assert!(body["retry_after_ms"].as_u64().unwrap() > 0);
     let large = "x".repeat(2000);
     assert_eq!(post(&relay, &[EXTENSION], &large).status, 400);
+    assert_eq!(relay.health()["refused_pairings"], 6);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use mcp_proxy_relay::RelaySettings;
 
-use crate::transcript::{BOB, CONNECTED, WITH_TAB, play, play_with};
+use crate::scenes::{BOB, CONNECTED, WITH_TAB, connected, with_tab};
+use crate::transcript::play_with;
 
 /// A client that is connected to two browsers.
 const TWO_BROWSERS: &str = r#"
@@ -27,7 +28,7 @@ fn multi_connection() -> RelaySettings {
 
 #[test]
 fn rule_02_a_connection_id_is_optional_checked_and_never_forwarded() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(BOB);
     conversation.continue_with(
         r#"
@@ -49,7 +50,7 @@ fn rule_02_a_connection_id_is_optional_checked_and_never_forwarded() {
 
 #[test]
 fn rule_10_a_list_has_the_connected_extensions_and_others_on_request() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         F+ extension firefox
@@ -71,7 +72,7 @@ fn rule_10_a_list_has_the_connected_extensions_and_others_on_request() {
 
 #[test]
 fn rule_11_a_client_has_one_connection() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         F+ extension firefox
@@ -178,7 +179,7 @@ fn rule_11_several_connections_are_resumed_one_by_one() {
 
 #[test]
 fn rule_13_an_extension_is_told_which_client_left_and_who_is_still_there() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(BOB);
     conversation.continue_with(
         r#"
@@ -192,8 +193,7 @@ fn rule_13_an_extension_is_told_which_client_left_and_who_is_still_there() {
 
 #[test]
 fn rule_14_after_disconnected_a_client_connects_at_once_and_has_its_connection_back() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         E-

@@ -2,7 +2,8 @@
 
 use mcp_proxy_relay::{CommandIdMode, RelaySettings};
 
-use crate::transcript::{BOB, CONNECTED, WITH_TAB, play, play_with};
+use crate::scenes::{BOB, CONNECTED, connected, with_tab};
+use crate::transcript::{play, play_with};
 
 fn with_id_mode(id_mode: CommandIdMode) -> RelaySettings {
     RelaySettings {
@@ -13,7 +14,7 @@ fn with_id_mode(id_mode: CommandIdMode) -> RelaySettings {
 
 #[test]
 fn rule_01_ids_are_mapped_and_restored() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"jsonrpc":"2.0","id":100,"method":"createTab","params":{"url":"https://example.com"}}
@@ -152,7 +153,7 @@ fn rule_01_an_extension_says_which_ids_it_wants_when_it_authenticates() {
 
 #[test]
 fn rule_03_an_id_comes_back_exactly_as_the_client_wrote_it() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":7,"method":"getTabs"}
@@ -203,7 +204,7 @@ fn rule_04_mapped_ids_have_a_colon_and_kept_ids_never_do() {
 
 #[test]
 fn rule_05_ids_that_extensions_take_for_none_or_would_change_are_never_sent() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":0,"method":"getTabs"}
@@ -237,7 +238,7 @@ fn rule_05_ids_that_extensions_take_for_none_or_would_change_are_never_sent() {
 
 #[test]
 fn rule_12_two_clients_of_one_extension_may_use_the_same_ids() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(BOB);
     conversation.continue_with(
         r#"
@@ -255,7 +256,7 @@ fn rule_12_two_clients_of_one_extension_may_use_the_same_ids() {
 
 #[test]
 fn rule_18_reserved_ids_are_refused_and_answers_to_them_are_dropped() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         A> {"id":"proxy:1","method":"getTabs"}
@@ -274,8 +275,7 @@ fn rule_18_reserved_ids_are_refused_and_answers_to_them_are_dropped() {
 
 #[test]
 fn rule_19_an_id_is_taken_only_while_its_request_is_open() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":1,"method":"list_extensions"}

@@ -1,6 +1,7 @@
 //! Points 6, 7, 8, 9, 15, 16, 17, 20, 22 and 23: what messages look like.
 
-use crate::transcript::{BOB, CONNECTED, WITH_TAB, play};
+use crate::scenes::{connected, two_clients, with_tab};
+use crate::transcript::play;
 
 #[test]
 fn rule_06_both_spellings_are_understood() {
@@ -34,9 +35,7 @@ fn rule_06_both_spellings_are_understood() {
 
 #[test]
 fn rule_07_an_extension_is_passive_but_for_one_notification() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
-    conversation.continue_with(BOB);
+    let mut conversation = two_clients();
     conversation.continue_with(
         r#"
         E> {"id":"ext:1","method":"anything"}
@@ -80,8 +79,7 @@ fn rule_08_failed_authentication_is_an_error_for_a_client_and_a_close_for_both()
 
 #[test]
 fn rule_09_unknown_methods_are_forwarded_and_only_the_relays_own_names_are_refused() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     conversation.continue_with(
         r#"
         A> {"id":3,"method":"neverHeardOf","params":{"x":1}}
@@ -104,7 +102,7 @@ fn rule_15_results_pass_unchanged_and_both_forms_name_the_tab() {
         r#"{"tabId":42,"url":"https://example.com","x":1.0}"#,
         r#"{"success":true,"activated":true,"tab":{"id":42,"title":"t"},"x":1.0}"#,
     ] {
-        let mut conversation = play(CONNECTED);
+        let mut conversation = connected();
         conversation.continue_with(&format!(
             r#"
             A> {{"id":2,"method":"createTab","params":{{}}}}
@@ -120,8 +118,7 @@ fn rule_15_results_pass_unchanged_and_both_forms_name_the_tab() {
 
 #[test]
 fn rule_16_navigation_is_forwarded_under_the_name_that_the_client_uses() {
-    let mut conversation = play(CONNECTED);
-    conversation.continue_with(WITH_TAB);
+    let mut conversation = with_tab();
     for (id, method) in (3..).zip(["navigate", "browser_navigate", "goBack", "goForward"]) {
         conversation.continue_with(&format!(
             r#"
@@ -157,7 +154,7 @@ fn rule_17_jsonrpc_may_be_missing_and_is_always_written() {
 
 #[test]
 fn rule_20_a_status_has_a_timestamp_with_an_offset_without_a_colon() {
-    let mut conversation = play(CONNECTED);
+    let mut conversation = connected();
     conversation.continue_with(
         r#"
         @ 20
