@@ -341,9 +341,9 @@ impl Recorder {
             None => self.new_side_file(),
             Some(redaction) if redaction.passing_body().is_some() => {
                 let file = self.new_side_file()?;
-                Ok(file.redacted(&redaction))
+                Ok(file.with_redaction(&redaction))
             }
-            Some(redaction) => Ok(SideFile::nowhere().redacted(&redaction)),
+            Some(redaction) => Ok(SideFile::nowhere().with_redaction(&redaction)),
         }
     }
 

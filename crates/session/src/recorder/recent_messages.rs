@@ -98,7 +98,7 @@ impl RecentMessages {
         let nowhere = SideFile::nowhere();
         match &self.lines.redaction {
             None => nowhere,
-            Some(redaction) => nowhere.redacted(redaction),
+            Some(redaction) => nowhere.with_redaction(redaction),
         }
     }
 

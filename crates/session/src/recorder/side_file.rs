@@ -176,7 +176,7 @@ impl SideFile {
     }
 
     /// This file for a body that is looked through: while it passes, or in memory until its line is written.
-    pub(super) fn redacted(mut self, redaction: &Redaction) -> SideFile {
+    pub(super) fn with_redaction(mut self, redaction: &Redaction) -> SideFile {
         self.passing = redaction.passing_body();
         if self.passing.is_none() {
             self.held = Some(Vec::new());

@@ -2,13 +2,13 @@
 //!
 //! The text is looked at as it stands, escapes and all: those who write these tokens have no reason to escape a letter of them.
 
-use super::preset::JWT;
+use super::preset::{JWT, JWT_FRONT};
 use super::{Redaction, any_pattern};
 use regex::bytes::Regex;
 
-/// So much text is looked through at once.
+/// How much text is searched at once.
 const WINDOW: usize = 32 * 1024;
-/// So much of its end is kept back, if it may be the beginning of a token.
+/// How much of its end is kept back at most, if it may be the beginning of a token.
 const KEPT_MAX: usize = WINDOW / 2;
 
 /// How the rules for relays are applied to text.
@@ -16,10 +16,12 @@ const KEPT_MAX: usize = WINDOW / 2;
 pub(super) struct PassingRules {
     /// Whether they may apply to a text, however it is escaped.
     any: Regex,
-    /// What to hide: the whole, or its first group.
+    /// What to hide: the whole, a value in quotes (the first group) or one of a URL (the second).
     secret: Regex,
     /// What may become a secret if more follows.
     beginning: Regex,
+    /// The front of a token whose end has not come.
+    cut_token: Regex,
 }
 
 /// A body of which some has passed.
@@ -37,15 +39,15 @@ impl PassingRules {
     pub(super) fn new(nonce: &str) -> Result<PassingRules, regex::Error> {
         // Whatever has the word of the session looks like a mark.
         let any = [JWT, r"(?i-u)access[-_. ]?token", r"(?-u)\\u00", nonce];
-        let named = r#"(?i-u)access[-_. ]?token\\*"\s*:\s*\\*"([^"\\\s]+)"#;
-        let beginning = [
-            r#"(?i-u)access[-_. ]?(?:token(?:\\*"?\s*(?::\s*(?:\\*"?)?)?)?)?"#,
-            r"(?-u)[A-Za-z0-9_.-]+",
-        ];
+        let value = r#"(?i-u)\baccess[-_.]?token\\*"\s*:\s*\\*"([^"\\]+)"#;
+        let parameter = r#"(?i-u)\baccess[-_.]?token=([^&\s"'\\#]+)"#;
+        let value_begins = r#"(?i-u)access[-_.]?token(?:=|\\*"?\s*(?::\s*(?:\\*"?)?)?)"#;
+        let word = r"(?-u)[A-Za-z0-9_.-]+";
         Ok(PassingRules {
             any: any_pattern(&any)?,
-            secret: any_pattern(&[JWT, named, nonce])?,
-            beginning: Regex::new(&format!("(?:{}|{})$", beginning[0], beginning[1]))?,
+            secret: any_pattern(&[JWT, value, parameter, nonce])?,
+            beginning: Regex::new(&format!("(?:{value_begins}|{word})$"))?,
+            cut_token: Regex::new(&format!("(?:{JWT_FRONT})$"))?,
         })
     }
 
@@ -107,38 +109,66 @@ impl PassingBody {
         let mut shown = Vec::with_capacity(text.len());
         let begun = done;
         for found in rules.secret.captures_iter(&text[begun..]) {
-            let named = found.get(1);
-            let Some(secret) = named.or_else(|| found.get(0)) else {
+            let [value, parameter] = [1, 2].map(|group| found.get(group));
+            let Some(secret) = value.or(parameter).or_else(|| found.get(0)) else {
                 continue;
             };
-            self.hidden = self.hidden.saturating_add(1);
             shown.extend_from_slice(&text[done..begun + secret.start()]);
-            shown.extend_from_slice(redaction.0.mark.text(self.hidden).as_bytes());
+            self.hide(&mut shown);
             done = begun + secret.end();
             if done == text.len() {
-                self.inside = Some(match named {
-                    Some(_) => is_of_value,
-                    None => is_of_token,
+                self.inside = Some(match (value, parameter) {
+                    (Some(_), _) => is_of_value,
+                    (None, Some(_)) => is_of_parameter,
+                    (None, None) => is_of_signature,
                 });
             }
         }
         let rest = &text[done..];
-        let kept = rules.beginning.find(rest).map_or(0, |found| found.len());
-        let (passed, kept) = rest.split_at(rest.len() - kept.min(keep));
-        shown.extend_from_slice(passed);
-        self.text.extend_from_slice(kept);
+        let beginning = rules.beginning.find(rest).map_or(0, |found| found.len());
+        let cut_token = rules.cut_token.find(rest).filter(|_| keep > 0);
+        match cut_token.filter(|_| beginning > keep) {
+            // Longer than all that can be kept, and most likely a token.
+            Some(token) => {
+                shown.extend_from_slice(&rest[..token.start()]);
+                self.hide(&mut shown);
+                self.inside = Some(is_of_token);
+            }
+            None => {
+                let (passed, kept) = rest.split_at(rest.len() - beginning.min(keep));
+                shown.extend_from_slice(passed);
+                self.text.extend_from_slice(kept);
+            }
+        }
         shown
+    }
+
+    /// Puts a mark.
+    fn hide(&mut self, shown: &mut Vec<u8>) {
+        self.hidden = self.hidden.saturating_add(1);
+        let mark = self.redaction.0.mark.text(self.hidden);
+        shown.extend_from_slice(mark.as_bytes());
     }
 }
 
-/// Whether a byte goes on with the signature of a token.
-fn is_of_token(byte: u8) -> bool {
+/// Whether a byte continues the signature of a token.
+fn is_of_signature(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
-/// Whether a byte goes on with a value in quotes.
+/// Whether a byte continues a token, whatever part of it.
+fn is_of_token(byte: u8) -> bool {
+    is_of_signature(byte) || byte == b'.'
+}
+
+/// Whether a byte continues a value in quotes.
 fn is_of_value(byte: u8) -> bool {
-    !byte.is_ascii_whitespace() && !matches!(byte, b'"' | b'\\')
+    !matches!(byte, b'"' | b'\\')
+}
+
+/// Whether a byte continues the value of a parameter in a URL.
+fn is_of_parameter(byte: u8) -> bool {
+    is_of_value(byte) && !byte.is_ascii_whitespace() && !matches!(byte, b'&' | b'\'' | b'#')
 }
 
 #[cfg(test)]
@@ -180,13 +210,13 @@ mod tests {
     #[test]
     fn tokens_are_hidden_wherever_a_body_is_cut() {
         let body = format!(
-            r#"{{"id":1,"result":{{"accessToken" : "short","url":"https://a.test/?t={TOKEN}&x","text":"{{\"access_token\":\"s3\"}}","end":"{TOKEN}"}}}}"#
+            r#"{{"id":1,"result":{{"accessToken" : "Bearer short","url":"https://a.test/?t={TOKEN}&access_token=s2&x","text":"{{\"access_token\":\"s3\"}}","end":"{TOKEN}"}}}}"#
         );
-        let expected = r#"{"id":1,"result":{"accessToken" : "[redacted:N:1]","url":"https://a.test/?t=[redacted:N:2]&x","text":"{\"access_token\":\"[redacted:N:3]\"}","end":"[redacted:N:4]"}}"#;
+        let expected = r#"{"id":1,"result":{"accessToken" : "[redacted:N:1]","url":"https://a.test/?t=[redacted:N:2]&access_token=[redacted:N:3]&x","text":"{\"access_token\":\"[redacted:N:4]\"}","end":"[redacted:N:5]"}}"#;
         // The text is cut where a window is full, so the front moves that place through all of it.
         for front in (0..=body.len()).map(|length| " ".repeat(WINDOW - length)) {
             let (body, expected) = (format!("{front}{body}"), format!("{front}{expected}"));
-            assert_eq!(passed(&body, 64), (expected, 4), "{}", front.len());
+            assert_eq!(passed(&body, 64), (expected, 5), "{}", front.len());
         }
     }
 
@@ -206,6 +236,20 @@ mod tests {
         let body = format!("{}.{TOKEN}", "a".repeat(200_000));
         for length in [1000, 65_536, 131_072, body.len()] {
             assert_eq!(passed(&body, length).1, 1, "{length}");
+        }
+    }
+
+    #[test]
+    fn a_token_that_is_longer_than_what_is_kept_is_hidden() {
+        let token = format!("{TOKEN}{}", "x".repeat(40_000)).replacen(
+            '.',
+            &format!(".{}", "y".repeat(40_000)),
+            1,
+        );
+        for front in (0..40).map(|place| " ".repeat(place * 1000)) {
+            let body = format!("{front}\"{token}\",\"z\"");
+            let expected = format!("{front}\"[redacted:N:1]\",\"z\"");
+            assert_eq!(passed(&body, 1000), (expected, 1), "{}", front.len());
         }
     }
 

@@ -59,6 +59,10 @@ impl fmt::Display for RedactionPreset {
 pub(super) const JWT: &str =
     r"(?-u)\be(?:yJ|(?:yA|wo|wk|w0)[giJKN])[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*";
 
+/// A JSON Web Token up to its second dot or less.
+pub(super) const JWT_FRONT: &str =
+    r"(?-u)\be(?:yJ|(?:yA|wo|wk|w0)[giJKN])[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}";
+
 /// Shapes of credentials. Where there is a group, only what it holds is hidden.
 ///
 /// Each begins with letters that hardly occur otherwise, and asks for a length that words of prose do not have. They are about
