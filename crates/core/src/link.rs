@@ -29,6 +29,11 @@ pub trait FrameReader: Send {
         let _ = into;
     }
 
+    /// After an end: tells the peer, if it has not been told yet, and waits until that is done.
+    fn wind_up(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Answers to messages of this peer that could not be taken at all (larger than allowed).
     fn refusals(&mut self) -> Vec<Message> {
         Vec::new()

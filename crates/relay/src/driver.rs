@@ -57,11 +57,11 @@ pub trait RelaySocketHandle: Send + Sync {
     fn announced_length(&self) -> usize;
     /// Of how many messages at least one byte was written, so far, also if writing has failed meanwhile.
     fn messages_begun(&self) -> u64;
-    /// Whether the socket has ended because of what its peer did, if that is to be counted.
+    /// What the peer did to end the socket, if that is to be counted.
     fn peer_failure(&self) -> Option<PeerFailure>;
 }
 
-/// What a peer did so that its socket was closed under the relay.
+/// What a peer did that ended its socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerFailure {
     /// It sent a message that was too long to be read.

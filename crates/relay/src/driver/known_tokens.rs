@@ -5,12 +5,12 @@ use std::sync::LazyLock;
 use mcp_proxy_wire::{JsonToken, Kind, Message};
 use memchr::memmem::Finder;
 
+use crate::messages;
+
 /// What a token is called in a message.
 const NAMES: [&str; 2] = ["accessToken", "access_token"];
 /// What all of these end with.
 static NAMES_END: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("oken\""));
-/// How an escaped letter of a name or a token begins.
-static ESCAPED: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\\u00"));
 
 /// The tokens that a socket has shown and that may still be valid: the last one, and the one before it.
 pub(super) struct KnownTokens {
@@ -53,7 +53,7 @@ impl KnownTokens {
             return NAMES.iter().any(|name| has(&Finder::new(name)));
         }
         // Most messages have neither, and need not be walked through.
-        let has_escapes = has(&ESCAPED);
+        let has_escapes = messages::has_escaped_letters(message.raw());
         if !has_escapes && !has(&NAMES_END) {
             return false;
         }

@@ -322,8 +322,7 @@ pub(super) async fn drain(reader: &mut dyn FrameReader) {
         while reader.read(&mut frames).await.is_ok() {
             frames.clear();
         }
-        // An end is told before the peer has heard of it.
-        let _ = reader.read(&mut frames).await;
+        reader.wind_up().await;
     };
     let _ = timeout(CLOSE_DEADLINE, reading).await;
 }

@@ -18,7 +18,7 @@ use crate::user::UserRelay;
 /// How many bytes a socket's writer takes at once.
 const WRITE_BUDGET: usize = 256 << 10;
 
-/// A user's state. Users never share a lock.
+/// A user's state. All that users share is the list of who is due, which messages hardly ever change.
 pub(super) struct SharedUser {
     name: Arc<str>,
     state: Mutex<UserState>,

@@ -20,8 +20,6 @@ use super::{
 const NORMAL: u16 = 1000;
 /// Smaller pieces of a message are passed on together. Readers may split them again, so no other constant depends on this.
 const GATHERED_MIN: usize = 64 * 1024;
-/// The close code for a message that is too large.
-const TOO_LARGE: u16 = 1009;
 /// A message up to this length is always one frame of the link.
 const WHOLE_MAX: usize = 256 * 1024;
 
@@ -116,7 +114,6 @@ struct MessageReader<S> {
     takes_several: bool,
 }
 
-/// The first end is told at once, before the peer has heard of it. To read on is to wait until the peer has.
 impl<S: AsyncRead + AsyncWrite + Send> FrameReader for MessageReader<S> {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(async move {
@@ -129,7 +126,7 @@ impl<S: AsyncRead + AsyncWrite + Send> FrameReader for MessageReader<S> {
             while !is_done {
                 is_done = match self.reader.next().await {
                     Ok(event) => self.add(event, into)?,
-                    Err(end) => return Err(self.end(end).await),
+                    Err(end) => return Err(self.end(end)),
                 };
             }
             while self.takes_several
@@ -144,14 +141,16 @@ impl<S: AsyncRead + AsyncWrite + Send> FrameReader for MessageReader<S> {
             Ok(())
         })
     }
+
+    fn wind_up(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(self.reader.wind_up())
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
-    async fn end(&mut self, end: SocketEnd) -> LinkEnd {
-        if self.handle.end().is_some() {
-            self.reader.wind_up().await;
-        } else if let Some((Some(code), reason)) = close_frame(&end) {
-            // The writer may be closed first.
+    fn end(&mut self, end: SocketEnd) -> LinkEnd {
+        if let Some((Some(code), reason)) = close_frame(&end) {
+            // The writer may be closed before the peer could be told.
             self.handle.set_close(code, reason);
         }
         self.handle.note_end(end)
@@ -211,10 +210,9 @@ impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
         }
         if !under_way.is_text {
             // Its pieces could not be passed on as text, and nothing limits what would have to be kept.
-            self.handle
-                .set_close(TOO_LARGE, "binary messages must be short");
             let too_long = SocketViolation::TooLong { limit: WHOLE_MAX };
-            return Err(self.handle.note_end(too_long.into()));
+            let end = self.reader.refuse(too_long);
+            return Err(self.end(end));
         }
         let announced = &self.handle.announced;
         announced.store(under_way.length, Ordering::Relaxed);

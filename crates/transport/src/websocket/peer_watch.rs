@@ -22,7 +22,7 @@ pub(super) struct PeerSilence {
 #[derive(Debug)]
 struct SilenceState {
     heard_at: Instant,
-    /// Since then.
+    /// When a ping was sent after that.
     pinged_at: Option<Instant>,
 }
 
@@ -54,7 +54,7 @@ impl PeerSilence {
     }
 
     /// Whether a ping is to travel with the message that is written now.
-    pub(super) fn takes_ping(&self) -> bool {
+    pub(super) fn claim_ping(&self) -> bool {
         let mut state = self.state();
         let is_early = state.heard_at.elapsed() < self.limits.ping_after / 2;
         if is_early || state.pinged_at.is_some() {

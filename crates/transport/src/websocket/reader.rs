@@ -20,7 +20,10 @@ use super::decoder::{Decoded, MessageDecoder};
 use super::frames::FrameKind;
 use super::peer_watch::{PeerSilence, PeerWatch, WatchStep};
 use super::writer::{SocketWriteError, WriteSide, WriterNews};
-use super::{MessageUnderWay, PIECE_MAX, SocketEnd, SocketEvent, SocketOptions, UpgradedStream};
+use super::{
+    MessageUnderWay, PIECE_MAX, SocketEnd, SocketEvent, SocketOptions, SocketViolation,
+    UpgradedStream,
+};
 
 /// Up to this much is read through the stack.
 const SMALL_READ: usize = 8 * 1024;
@@ -107,12 +110,18 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
     }
 
     /// The next event; waits for it. May be dropped and called again without losing anything. Pings are answered while
-    /// it waits. An end is returned as soon as it is known, and the same one again after that; the peer hears of it by
-    /// [`wind_up`](SocketReader::wind_up).
+    /// it waits. An end is returned as soon as it is known, and the same one again after that. The peer hears of it at once
+    /// if nothing else is being written, or else by [`wind_up`](SocketReader::wind_up).
     pub async fn next(&mut self) -> Result<SocketEvent, SocketEnd> {
         loop {
             if let Phase::Ended { end, .. } = &self.phase {
-                return Err(end.clone());
+                let end = end.clone();
+                tokio::select! {
+                    biased;
+                    () = self.wind_up() => {}
+                    () = std::future::ready(()) => {}
+                }
+                return Err(end);
             }
             match self.decoder.decode(&mut self.buffer) {
                 Ok(Decoded::Event(event)) => return Ok(event),
@@ -217,6 +226,12 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
         });
     }
 
+    /// Ends the socket, because its peer sent what it must not send.
+    pub(super) fn refuse(&mut self, violation: SocketViolation) -> SocketEnd {
+        self.end(violation.into());
+        violation.into()
+    }
+
     fn end(&mut self, end: SocketEnd) {
         self.buffer = BytesMut::new();
         self.news = None;
@@ -228,7 +243,7 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
     }
 
     /// After the end: sends the close frame that is still due, and closes our direction of the connection. It takes at most
-    /// [`SocketOptions::close_deadline`], counted from the end. Without it the peer finds the connection cut off.
+    /// [`SocketOptions::close_deadline`], counted from the end. May be dropped and called again.
     pub async fn wind_up(&mut self) {
         let Phase::Ended {
             end,

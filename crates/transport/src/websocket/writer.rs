@@ -263,7 +263,7 @@ impl<S: AsyncWrite> WriteSide<S> {
         let room = copied.sum::<usize>().min(BUFFER_MAX);
         let mut buffer = Vec::with_capacity(room + HEAD_MAX);
         let silence = self.silence.as_ref();
-        if silence.is_some_and(|silence| silence.takes_ping()) {
+        if silence.is_some_and(|silence| silence.claim_ping()) {
             push_control(&mut buffer, FrameKind::Ping, &[]);
         }
         for piece in pieces {
