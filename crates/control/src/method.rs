@@ -361,7 +361,7 @@ pub const METHODS: &[MethodInfo] = &[
             text("user", "whose token"),
             param(
                 "lifetime_s",
-                "how long the token is valid (default 30 days)",
+                "how long the token is valid (default 21 days)",
             ),
             text(
                 "connection_url",

@@ -11,7 +11,7 @@ use crate::{ControlRequest, Method};
 pub struct RelayPairRequest {
     /// Whose token the browser gets.
     pub user: String,
-    /// How long the token is valid; 30 days if nothing is said.
+    /// How long the token is valid; 21 days if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifetime_s: Option<u64>,
     /// Where the browser is to connect to; by default where it sends the code.

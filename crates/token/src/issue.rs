@@ -18,8 +18,9 @@ use crate::claims::{LAST_SECOND, is_name, seconds};
 use crate::verification_key::SignatureAlgorithm;
 use crate::{KeyError, key_file, secret};
 
-/// How long a token is valid unless somebody says otherwise.
-pub const DEFAULT_LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// How long a token is valid unless somebody says otherwise. The published client cannot wait for the end of one that is valid
+/// for more than 24 days, and looks at its clock all the time instead.
+pub const DEFAULT_LIFETIME: Duration = Duration::from_secs(21 * 24 * 60 * 60);
 
 /// A secret or a private key.
 #[derive(Debug)]
@@ -74,6 +75,8 @@ pub enum IssueError {
 #[derive(Serialize)]
 struct NewClaims<'a> {
     user_id: &'a str,
+    /// The published extension uses no token without one, and only shows it.
+    email: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     connection_url: Option<&'a str>,
     iat: u64,
@@ -100,6 +103,7 @@ pub fn issue(
     let header = format!(r#"{{"alg":"{}","typ":"JWT"}}"#, key.algorithm().name());
     let claims = NewClaims {
         user_id: &request.user,
+        email: &request.user,
         connection_url: request.connection_url.as_deref(),
         iat: issued_at,
         exp: expires_at,

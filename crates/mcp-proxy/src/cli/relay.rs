@@ -217,7 +217,7 @@ pub struct RelayPairArgs {
     pub user: String,
 
     /// How long its token is valid: 12h, 30d, 8w
-    #[arg(long, value_name = "TIME", value_parser = super::time::age, default_value = "30d")]
+    #[arg(long, value_name = "TIME", value_parser = super::time::age, default_value = "21d")]
     pub ttl: Duration,
 
     /// Write this ws:// or wss:// URL into its token, for browsers that connect where their token says [default: where it

@@ -70,7 +70,7 @@ pub struct TokenIssueArgs {
     pub user: String,
 
     /// How long it is valid: 12h, 30d, 8w
-    #[arg(long, value_name = "TIME", value_parser = age, default_value = "30d")]
+    #[arg(long, value_name = "TIME", value_parser = age, default_value = "21d")]
     pub ttl: Duration,
 
     /// Write this ws:// or wss:// URL into the token, for browsers and clients that connect where their token says

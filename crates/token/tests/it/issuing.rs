@@ -57,7 +57,7 @@ fn a_new_token_says_nothing_else() {
         map.keys().cloned().collect::<Vec<_>>().join(" ")
     };
     assert_eq!(names(&decoded.header), "alg typ");
-    assert_eq!(names(&decoded.claims), "user_id iat exp jti");
+    assert_eq!(names(&decoded.claims), "user_id email iat exp jti");
 }
 
 #[test]
