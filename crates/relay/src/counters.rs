@@ -70,32 +70,23 @@ impl RelayCounters {
         self
     }
 
-    /// Counts a request that was refused.
-    pub(crate) fn count_refusal(&mut self, fault: &RelayFault) {
-        match self.limit_of(fault) {
-            Some(counter) => *counter += 1,
-            None => self.refused += 1,
-        }
-    }
-
-    /// Counts a command that failed at its extension, if that was because of a limit. The rest is counted where it happens.
-    pub(crate) fn count_limit(&mut self, fault: &RelayFault) {
-        if let Some(counter) = self.limit_of(fault) {
-            *counter += 1;
-        }
-    }
-
-    fn limit_of(&mut self, fault: &RelayFault) -> Option<&mut u64> {
-        match fault {
-            RelayFault::Denied { .. } => Some(&mut self.denied),
-            RelayFault::RateLimited { .. } => Some(&mut self.rate_limited),
-            RelayFault::QueueFull => Some(&mut self.queue_full),
-            RelayFault::TooLarge(_) => Some(&mut self.too_large),
-            RelayFault::ConnectionLimit => Some(&mut self.connection_limit),
-            RelayFault::SocketLimit => Some(&mut self.socket_limit),
-            RelayFault::AdmissionLimit => Some(&mut self.admission_limit),
-            _ => None,
-        }
+    /// Counts a request that has no result because of the relay or a lost socket.
+    pub(crate) fn count_fault(&mut self, fault: &RelayFault) {
+        *match fault {
+            RelayFault::Denied { .. } => &mut self.denied,
+            RelayFault::RateLimited { .. } => &mut self.rate_limited,
+            RelayFault::QueueFull => &mut self.queue_full,
+            RelayFault::TooLarge(_) => &mut self.too_large,
+            RelayFault::ConnectionLimit => &mut self.connection_limit,
+            RelayFault::SocketLimit => &mut self.socket_limit,
+            RelayFault::AdmissionLimit => &mut self.admission_limit,
+            RelayFault::Timeout(_) => &mut self.timeouts,
+            RelayFault::ExtensionGone(_)
+            | RelayFault::Superseded(..)
+            | RelayFault::Disconnected(_)
+            | RelayFault::Closed(..) => &mut self.lost,
+            _ => &mut self.refused,
+        } += 1;
     }
 
     /// The one list. A counter that is missing here is found by the compiler.

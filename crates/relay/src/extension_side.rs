@@ -256,7 +256,7 @@ impl ExtensionSide {
         };
         match message {
             ToExtension::Attach { connection, client } => {
-                known.attach(connection, client, context);
+                known.attach(connection, client);
                 self.tell_connections(context);
             }
             ToExtension::Detach { connection, reason } => {

@@ -58,10 +58,10 @@ pub struct RelaySettings {
 pub enum CommandIdMode {
     /// Under the id of the connection, a colon and the client's id.
     Map,
-    /// The first connection's commands under the client's ids, until it is over; a number takes the place of an id that was used
-    /// before. Other connections as with `Map`.
+    /// Under the client's ids, as long as there is only one connection; a number takes the place of an id that was used before.
+    /// As soon as there are several, as with `Map`.
     Preserve,
-    /// As the extension says when it authenticates, and `Map` if it says nothing.
+    /// As the extension says when it authenticates. If it says nothing, `Map`, and without tokens `Preserve`.
     #[default]
     Auto,
 }
@@ -90,11 +90,13 @@ impl CommandIdMode {
     }
 
     /// What an extension gets that said `declared` about itself. One that asks for mapped ids always gets them.
-    pub(crate) fn preserves(self, declared: Option<CommandIdMode>) -> bool {
-        match self {
-            CommandIdMode::Map => false,
-            CommandIdMode::Preserve => declared != Some(CommandIdMode::Map),
-            CommandIdMode::Auto => declared == Some(CommandIdMode::Preserve),
+    pub(crate) fn preserves(self, declared: Option<CommandIdMode>, access: RelayAccess) -> bool {
+        match (self, access) {
+            (CommandIdMode::Map, _) => false,
+            (CommandIdMode::Preserve, _) | (CommandIdMode::Auto, RelayAccess::Direct) => {
+                declared != Some(CommandIdMode::Map)
+            }
+            (CommandIdMode::Auto, RelayAccess::Tokens) => declared == Some(CommandIdMode::Preserve),
         }
     }
 }

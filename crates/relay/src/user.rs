@@ -235,7 +235,7 @@ impl UserRelay {
     /// Closes a socket that is one too many. An extension expects no answer.
     fn turn_away(&mut self, socket: SocketId, answer: Option<Message>) {
         let counters = &mut self.shared.counters;
-        counters.count_refusal(&RelayFault::SocketLimit);
+        counters.count_fault(&RelayFault::SocketLimit);
         let mut outbox = Outbox::default();
         if let Some(answer) = answer {
             outbox.push(answer);

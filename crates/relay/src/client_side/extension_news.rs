@@ -62,7 +62,7 @@ impl ClientSide {
     ) {
         context.audit.answered(number, outcome, context.now);
         if let Err(fault) = outcome {
-            context.counters.count_limit(fault);
+            context.counters.count_fault(fault);
         }
         let answered = u64::from(outcome.is_ok());
         let known = self.connections.get_mut(connection);

@@ -112,7 +112,7 @@ impl ClientSide {
                 context.counters.slow_readers += 1;
             }
             AnswerCutCause::Failed(fault) => {
-                context.counters.count_limit(&fault);
+                context.counters.count_fault(&fault);
                 if progress == AnswerProgress::Waiting || outbox.unsay_long() {
                     self.send(socket, fault.answer(Some(&id)), context);
                     return self.open_next(socket, context);

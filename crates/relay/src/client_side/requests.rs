@@ -70,7 +70,7 @@ impl ClientSide {
         fault: &RelayFault,
         context: &mut RelayContext<'_>,
     ) {
-        context.counters.count_refusal(fault);
+        context.counters.count_fault(fault);
         self.send(socket, fault.answer(id), context);
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::extension::{Extension, RelayQuestion, SentCommand};
 use super::own_tab::may_have_current_tab;
+use super::plain_ids::is_plain;
 use super::{answer, notify};
 use crate::context::RelayContext;
 use crate::exchange::AnswerBody;
@@ -39,7 +40,7 @@ impl Extension {
             return;
         };
         let limit = context.settings.max_answer;
-        // Peers of the JSON-RPC 1.0 school write `null` in the place of an error.
+        // JSON-RPC 1.0 peers write `null` in the place of an error.
         let error = message.error();
         let error = error.filter(|error| message.slice(*error) != b"null");
         let outcome = match (message.kind(), message.result(), error) {
@@ -61,7 +62,7 @@ impl Extension {
             }
             _ => Err(RelayFault::UnusableAnswer),
         };
-        if outcome.is_err() {
+        if outcome.is_err() || message.kind() == Kind::Error {
             self.forget_current(&sent);
         }
         answer(sent.connection, sent.number, outcome, context);
@@ -128,7 +129,10 @@ impl Extension {
                     return Err(RelayFault::ForeignTab);
                 }
                 self.tabs.claim(tab.id.clone(), &sent.connection);
-                known.current = Some(tab);
+                // It may not be alone any more since it asked, and its ids have a prefix now.
+                let is_plain = message.id().is_some_and(|id| is_plain(&id));
+                let is_known = is_plain == self.plain_ids.belong_to(&sent.connection);
+                known.current = Some(tab).filter(|_| is_known);
             }
             TabUse::Closes => {
                 let Some(tab) = &sent.tab else {

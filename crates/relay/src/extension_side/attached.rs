@@ -9,7 +9,7 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use crate::command::{Command, id_text};
 use crate::ids::{McpClientId, RelayConnectionId};
-use crate::tabs::{CurrentTab, ListedTab};
+use crate::tabs::{CurrentTab, ListedTab, NamedTabs};
 
 /// Ids that are remembered so that none is used twice. No answer is expected to be later than this many commands.
 const REMEMBERED_IDS: usize = 4096;
@@ -34,6 +34,7 @@ pub(super) struct AttachedConnection {
 #[derive(Debug)]
 pub(super) struct QueuedCommand {
     pub(super) command: Command,
+    pub(super) named: NamedTabs,
     /// When it fails.
     pub(super) deadline: Duration,
 }

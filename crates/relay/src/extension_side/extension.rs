@@ -21,7 +21,7 @@ use crate::messages;
 use crate::opening;
 use crate::outbox::{Outbox, RelayClose};
 use crate::settings::RelayAccess;
-use crate::tabs::{TabId, TabOwners, TabUse};
+use crate::tabs::{NamedTabs, TabId, TabOwners, TabUse};
 
 /// An extension and everything between it and its clients.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ pub(super) struct Extension {
     preserves_ids: bool,
     pub(super) connections: FxHashMap<RelayConnectionId, Box<AttachedConnection>>,
     /// The connection whose ids have no prefix.
-    plain_ids: PlainIds,
+    pub(super) plain_ids: PlainIds,
     pub(super) turns: Turns,
     /// How many messages the socket's writer has taken, and how many of these were begun, once nothing more is written.
     pub(super) taken: u64,
@@ -102,7 +102,8 @@ impl Extension {
         new: &NewExtension,
         context: &RelayContext<'_>,
     ) {
-        self.preserves_ids = context.settings.id_mode.preserves(new.id_mode);
+        let settings = context.settings;
+        self.preserves_ids = settings.id_mode.preserves(new.id_mode, settings.access);
         self.socket = Some(socket);
         self.offline_since = None;
         let is_direct = context.settings.access == RelayAccess::Direct;
@@ -114,6 +115,12 @@ impl Extension {
         self.begun = None;
         let is_shared = context.settings.shared_debugger || self.debugger.is_some();
         self.debugger = is_shared.then(SharedDebugger::default);
+        if !is_shared && self.connections.len() > 1 {
+            // Published extensions forget whose tab is whose, and would act on the one that was attached last.
+            for known in self.connections.values_mut() {
+                known.current = None;
+            }
+        }
         // `proxy:1` was the question that it has answered. Numbers of an older socket are not used again: it may still answer them.
         self.last_question = self.last_question.max(1);
         self.asked_for_token = None;
@@ -149,20 +156,26 @@ impl Extension {
         all.into_iter().map(|(id, known)| (id, &known.client))
     }
 
-    pub(super) fn attach(
-        &mut self,
-        connection: RelayConnectionId,
-        client: McpClientId,
-        context: &RelayContext<'_>,
-    ) {
+    pub(super) fn attach(&mut self, connection: RelayConnectionId, client: McpClientId) {
         // A connection that is resumed keeps its kind of ids: the extension knows it by them.
-        let is_new = !self.connections.contains_key(&connection);
-        let is_direct = context.settings.access == RelayAccess::Direct;
-        if is_new && (is_direct || self.preserves_ids) {
-            self.plain_ids.claim(&connection);
+        if !self.connections.contains_key(&connection) {
+            self.choose_ids(&connection);
         }
         let new = || Box::new(AttachedConnection::new(client));
         self.connections.entry(connection).or_insert_with(new);
+    }
+
+    /// Whether a new connection has ids without a prefix. They are for one that is alone: an extension has one tab for all of
+    /// them, and acts on another client's if there is one.
+    fn choose_ids(&mut self, new: &RelayConnectionId) {
+        if self.connections.is_empty() && self.preserves_ids {
+            self.plain_ids.claim(new);
+        } else if let Some(alone) = self.plain_ids.end()
+            && let Some(known) = self.connections.get_mut(&alone)
+        {
+            // The extension does not know its tab by the ids that it has from now on.
+            known.current = None;
+        }
     }
 
     /// A connection is over: what is open fails. Whether there was one.
@@ -185,23 +198,36 @@ impl Extension {
     }
 
     pub(super) fn enqueue(&mut self, command: Command, context: &mut RelayContext<'_>) {
-        let fault = match self.connections.get_mut(&command.connection) {
-            _ if self.socket.is_none() => RelayFault::ExtensionGone(Delivered::No),
-            None => RelayFault::NotConnected,
-            Some(known) => {
-                let bytes = known.queued_bytes + command.message.len();
-                if known.queue.is_empty() || bytes <= context.settings.max_queued_bytes {
-                    known.queued_bytes = bytes;
-                    self.turns.add(&command.connection);
-                    let deadline = context.now.elapsed + context.settings.command_timeout;
-                    known.queue.push_back(QueuedCommand { command, deadline });
-                    context.sockets_with_output.extend(self.socket);
-                    return;
-                }
-                RelayFault::QueueFull
-            }
-        };
-        answer(command.connection, command.number, Err(fault), context);
+        let (connection, number) = (command.connection.clone(), command.number);
+        if let Err(fault) = self.try_enqueue(command, context) {
+            answer(connection, number, Err(fault), context);
+        }
+    }
+
+    fn try_enqueue(
+        &mut self,
+        command: Command,
+        context: &mut RelayContext<'_>,
+    ) -> Result<(), RelayFault> {
+        let socket = self
+            .socket
+            .ok_or(RelayFault::ExtensionGone(Delivered::No))?;
+        let known = self.connections.get_mut(&command.connection);
+        let known = known.ok_or(RelayFault::NotConnected)?;
+        let bytes = known.queued_bytes + command.message.len();
+        if !known.queue.is_empty() && bytes > context.settings.max_queued_bytes {
+            return Err(RelayFault::QueueFull);
+        }
+        let named = NamedTabs::of(&command.method, &command.message)?;
+        known.queued_bytes = bytes;
+        self.turns.add(&command.connection);
+        known.queue.push_back(QueuedCommand {
+            command,
+            named,
+            deadline: context.now.elapsed + context.settings.command_timeout,
+        });
+        context.sockets_with_output.push(socket);
+        Ok(())
     }
 
     pub(super) fn next_deadline(&self, now: Duration) -> Option<Duration> {

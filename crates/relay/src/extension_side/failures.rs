@@ -20,7 +20,6 @@ impl Extension {
             // It may be carried out and answered all the same, even on another socket.
             self.abandon(id.clone(), command);
         }
-        context.counters.lost += sent.len() as u64;
         self.fail(sent.into_values().collect(), &fault, context);
         let connections: Vec<_> = self.connections.keys().cloned().collect();
         for connection in connections {
@@ -66,7 +65,6 @@ impl Extension {
         };
         known.queued_bytes = 0;
         for QueuedCommand { command, .. } in std::mem::take(&mut known.queue) {
-            context.counters.lost += 1;
             answer(command.connection, command.number, Err(fault()), context);
         }
     }
@@ -98,7 +96,6 @@ impl Extension {
         for (id, command) in &sent {
             self.abandon(id.clone(), command);
         }
-        context.counters.lost += sent.len() as u64;
         let sent = sent.into_iter().map(|(_, command)| command).collect();
         self.fail(sent, &fault, context);
         self.fail_queued_of(connection, || fault(Delivered::No), context);
@@ -113,7 +110,6 @@ impl Extension {
             .collect();
         for (id, command) in &late {
             self.abandon(id.clone(), command);
-            context.counters.timeouts += 1;
             if let Some(known) = self.connections.get_mut(&command.connection)
                 && command.tab_use.acquires()
             {
@@ -143,7 +139,6 @@ impl Extension {
             late.extend(expired.map(|_| connection.clone()));
         }
         for connection in late {
-            context.counters.timeouts += 1;
             self.fail_next(&connection, RelayFault::Timeout(Delivered::No), context);
         }
     }

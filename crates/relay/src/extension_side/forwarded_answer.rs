@@ -208,10 +208,7 @@ impl Extension {
         };
         let cause = match answer.blocked_since {
             Some(_) => AnswerCutCause::NotRead,
-            None => {
-                context.counters.timeouts += 1;
-                AnswerCutCause::Failed(RelayFault::Timeout(Delivered::Yes))
-            }
+            None => AnswerCutCause::Failed(RelayFault::Timeout(Delivered::Yes)),
         };
         cut(answer, cause, context);
         self.skip_rest(context);

@@ -236,7 +236,8 @@ impl Extension {
         }
     }
 
-    /// The answer to a command could not be read: if it was about another tab, nobody knows about which.
+    /// The answer to a command is an error, or could not be read. If it was about another tab, the extension may be attached to
+    /// that one all the same.
     pub(super) fn forget_current(&mut self, sent: &SentCommand) {
         if let Some(known) = self.connections.get_mut(&sent.connection)
             && sent.tab_use.acquires()

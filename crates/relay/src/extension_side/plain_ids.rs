@@ -9,7 +9,7 @@ use crate::ids::RelayConnectionId;
 /// The ids of the one connection that an extension may take for a client of its own.
 ///
 /// An extension tells its clients apart by what stands before the colon of an id, and all ids without one are one client
-/// to it. So the first connection has ids without a prefix until it is over. Others that come meanwhile are mapped.
+/// to it. So a connection has ids without a prefix as long as it is the only one.
 #[derive(Debug, Default)]
 pub(super) struct PlainIds {
     owner: Option<RelayConnectionId>,
@@ -19,11 +19,20 @@ pub(super) struct PlainIds {
 
 impl PlainIds {
     pub(super) fn claim(&mut self, connection: &RelayConnectionId) {
-        self.owner.get_or_insert_with(|| connection.clone());
+        self.owner = Some(connection.clone());
+    }
+
+    pub(super) fn belong_to(&self, connection: &RelayConnectionId) -> bool {
+        self.owner.as_ref() == Some(connection)
+    }
+
+    /// There are several connections now. Returns the one that was alone.
+    pub(super) fn end(&mut self) -> Option<RelayConnectionId> {
+        self.owner.take()
     }
 
     pub(super) fn release(&mut self, connection: &RelayConnectionId) {
-        if self.owner.as_ref() == Some(connection) {
+        if self.belong_to(connection) {
             self.owner = None;
         }
     }
@@ -31,7 +40,7 @@ impl PlainIds {
     /// The id under which the extension gets a command, if this connection's ids have no prefix: the client's own, or a
     /// number if that was used before or would not come back as it is.
     pub(super) fn id(&mut self, connection: &RelayConnectionId, id: &Id) -> Option<Id> {
-        if self.owner.as_ref() != Some(connection) {
+        if !self.belong_to(connection) {
             return None;
         }
         if is_preservable(id) && self.used.is_new(&id_text(id)) {
@@ -45,4 +54,9 @@ impl PlainIds {
             }
         }
     }
+}
+
+/// Whether an id that an extension was sent has no prefix.
+pub(super) fn is_plain(id: &Id) -> bool {
+    !id.token().contains(&b':')
 }

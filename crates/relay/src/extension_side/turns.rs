@@ -103,20 +103,19 @@ impl Extension {
         let Some(known) = self.connections.get_mut(connection) else {
             return Turn::Empty;
         };
-        let Some(QueuedCommand { command: next, .. }) = known.queue.front() else {
+        let Some(QueuedCommand {
+            command: next,
+            named,
+            ..
+        }) = known.queue.front()
+        else {
             return Turn::Empty;
         };
         let tab_use = TabUse::of_command(&next.method, &next.message);
         if known.is_asking || (tab_use.needs_own() && known.acquiring > 0) {
             return Turn::Waiting;
         }
-        let named = match NamedTabs::of(&next.method, &next.message) {
-            Ok(named) => named,
-            Err(fault) => {
-                self.fail_next(connection, fault, context);
-                return Turn::Refused;
-            }
-        };
+        let named = named.clone();
         if named.has_index() && known.listing.is_none() {
             known.is_asking = true;
             return Turn::Message(self.ask_for_tabs(connection, context));
@@ -125,7 +124,6 @@ impl Extension {
         let tab = match self.resolve_tab(connection, tab_use, named, &listing) {
             Ok(tab) => tab,
             Err(fault) => {
-                context.counters.refused += 1;
                 self.fail_next(connection, fault, context);
                 return Turn::Refused;
             }
@@ -211,7 +209,9 @@ impl Extension {
 
     /// Notes a command as sent. Its message is what the extension gets.
     fn sent(&mut self, next: QueuedCommand, tab_use: TabUse, tab: ResolvedTab) -> Option<Message> {
-        let QueuedCommand { command, deadline } = next;
+        let QueuedCommand {
+            command, deadline, ..
+        } = next;
         let Command {
             connection,
             number,

@@ -20,7 +20,7 @@ pub(crate) enum TabReference {
 }
 
 /// All tabs that a command names.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NamedTabs {
     /// By a parameter of its own. These must all be the same tab, and the command is about it.
     pub(crate) subject: Vec<TabReference>,
@@ -140,8 +140,13 @@ fn nested(method: &str, message: &Message, params: Span) -> Result<Vec<TabRefere
                 open.pop();
             }
             JsonToken::Scalar(value) => {
-                if let Some(naming) = member.take().or(element) {
-                    found.extend(naming.read(message, value)?);
+                match member.take().or(element) {
+                    // Elements of a page have a `tabIndex` too, which may be -1.
+                    Some(TabNaming::Index) => {
+                        found.extend(TabNaming::Index.read(message, value).ok().flatten());
+                    }
+                    Some(TabNaming::Id) => found.extend(TabNaming::Id.read(message, value)?),
+                    None => {}
                 }
             }
         }
@@ -218,6 +223,7 @@ mod tests {
                 vec![TabReference::Index(3)],
             ),
             (r#"{"options":{"tabId":null},"text":"tabId"}"#, vec![]),
+            (r#"{"attributes":{"tabIndex":-1}}"#, vec![]),
             (
                 r#"{"tabInfo":[1],"tabIds":{"a":1},"x":["tabId",5]}"#,
                 vec![],

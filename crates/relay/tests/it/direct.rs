@@ -1,8 +1,8 @@
 //! Direct mode: one user, no tokens, and ids as the seed has them there.
 
 use mcp_proxy_relay::{
-    AuthenticationStep, Credentials, RelayAccess, RelaySettings, SocketAuthentication, SocketPath,
-    SocketRole,
+    AuthenticationStep, CommandIdMode, Credentials, RelayAccess, RelaySettings,
+    SocketAuthentication, SocketPath, SocketRole,
 };
 use mcp_proxy_wire::Message;
 
@@ -153,21 +153,70 @@ fn a_second_client_is_told_apart_and_the_next_is_direct_again() {
         B> {"id":7,"method":"getTabs"}
         E< {"id":"conn-2:7","method":"getTabs"}
         A> {"id":7,"method":"getTabs"}
-        E< {"id":7,"method":"getTabs"}
+        E< {"id":"conn-1:7","method":"getTabs"}
         E> {"id":"conn-2:7","result":{"whose":"b"}}
         B< {"id":7,"result":{"whose":"b"}}
         A> {"id":8,"method":"disconnect"}
         A< {"id":7,"error":{"code":-32004}}
         A< {"id":8,"result":{"disconnected":true}}
         E< {"method":"disconnected","params":{"connection_id":"conn-1"}}
+        B> {"id":8,"method":"disconnect"}
+        B< {"id":8,"result":{"disconnected":true}}
+        E< {"method":"disconnected","params":{"connection_id":"conn-2"}}
         A> {"id":9,"method":"connect","params":{"extension_id":"ext-chrome"}}
         A< {"id":9,"result":{"connection_id":"conn-3"}}
         A> {"id":7,"method":"getTabs"}
-        E< {"id":1,"method":"getTabs"}
-        E> {"id":7,"result":{"late":true}}
-        E> {"id":1,"result":{"late":false}}
+        E< {"id":7,"method":"getTabs"}
+        E> {"id":"conn-1:7","result":{"late":true}}
+        E> {"id":7,"result":{"late":false}}
         A< {"id":7,"result":{"late":false}}
     "#,
+    );
+}
+
+/// Published extensions have one tab for all commands without a prefix, which is the other client's after that has selected one.
+#[test]
+fn a_client_that_is_not_alone_any_more_selects_its_tab_again() {
+    let mut conversation = play(CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> {"id":2,"method":"createTab"}
+        E< {"id":2,"method":"createTab"}
+        E> {"id":2,"result":{"tab":{"id":11}}}
+        A< {"id":2,"result":{"tab":{"id":11}}}
+        "#,
+    );
+    conversation.continue_with(BOB);
+    conversation.continue_with(
+        r#"
+        B> {"id":2,"method":"createTab"}
+        E< {"id":"conn-2:2"}
+        E> {"id":"conn-2:2","result":{"tab":{"id":12}}}
+        B< {"id":2}
+        A> {"id":3,"method":"screenshot"}
+        A< {"id":3,"error":{"code":-32003,"data":{"reason":"no_tab"}}}
+        A> {"id":4,"method":"selectTab","params":{"tabId":11}}
+        E< {"id":"conn-1:4","method":"selectTab"}
+        E> {"id":"conn-1:4","result":{"tab":{"id":11}}}
+        A< {"id":4}
+        A> {"id":5,"method":"screenshot"}
+        E< {"id":"conn-1:5","method":"screenshot"}
+        "#,
+    );
+}
+
+#[test]
+fn mapped_ids_can_be_asked_for() {
+    let settings = RelaySettings {
+        id_mode: CommandIdMode::Map,
+        ..direct()
+    };
+    let mut conversation = play_with(settings, CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> {"id":2,"method":"getTabs"}
+        E< {"id":"conn-1:2","method":"getTabs"}
+        "#,
     );
 }
 

@@ -291,6 +291,49 @@ fn a_late_selection_makes_its_connection_select_again() {
     );
 }
 
+/// Published extensions go to the tab before they notice that they cannot attach to it.
+#[test]
+fn a_selection_that_fails_takes_the_current_tab_away() {
+    let mut conversation = with_tab();
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"selectTab","params":{"tabId":12}}
+        E< {"id":"conn-1:3"}
+        E> {"id":"conn-1:3","error":{"code":-32000,"message":"Another debugger is already attached"}}
+        A< {"id":3,"error":{"code":-32000}}
+        A> {"id":4,"method":"screenshot"}
+        A< {"id":4,"error":{"code":-32003,"data":{"reason":"no_tab"}}}
+        A> {"id":5,"method":"screenshot","params":{"tabId":11}}
+        E< {"id":"conn-1:5"}
+        "#,
+    );
+}
+
+/// Published extensions forget whose tab is whose when their socket ends.
+#[test]
+fn several_clients_select_their_tabs_again_after_their_extension_has_reconnected() {
+    let mut conversation = two_clients();
+    conversation.continue_with(
+        r#"
+        E-
+        A< {"method":"disconnected"}
+        B< {"method":"disconnected"}
+        F+ extension chrome
+        F< {"method":"authenticated"}
+        A> {"id":4,"method":"connect","params":{"extension_id":"ext-chrome"}}
+        A< {"id":4,"result":{"connection_id":"conn-1"}}
+        A> {"id":5,"method":"screenshot"}
+        A< {"id":5,"error":{"code":-32003,"data":{"reason":"no_tab"}}}
+        A> {"id":6,"method":"selectTab","params":{"tabId":11}}
+        F< {"id":"conn-1:6"}
+        F> {"id":"conn-1:6","result":{"tab":{"id":11}}}
+        A< {"id":6}
+        A> {"id":7,"method":"screenshot"}
+        F< {"id":"conn-1:7"}
+        "#,
+    );
+}
+
 #[test]
 fn a_selection_that_an_extension_ends_after_a_reconnect_takes_the_tab_away() {
     let mut conversation = with_tab();

@@ -48,7 +48,7 @@ fn rule_01_ids_are_kept_for_an_extension_that_asks_for_it() {
 }
 
 #[test]
-fn rule_01_ids_of_a_second_connection_are_mapped_and_those_of_the_first_stay_as_they_are() {
+fn rule_01_ids_are_mapped_as_soon_as_there_are_two_connections() {
     let mut conversation = play_with(with_id_mode(CommandIdMode::Preserve), CONNECTED);
     conversation.continue_with(
         r#"
@@ -62,18 +62,22 @@ fn rule_01_ids_of_a_second_connection_are_mapped_and_those_of_the_first_stay_as_
         B> {"id":5,"method":"getTabs"}
         E< {"id":"conn-2:5","method":"getTabs"}
         A> {"id":6,"method":"getTabs"}
-        E< {"id":6,"method":"getTabs"}
+        E< {"id":"conn-1:6","method":"getTabs"}
         E> {"id":"conn-2:5","result":{"for":"bob"}}
         B< {"id":5,"result":{"for":"bob"}}
         E> {"id":5,"result":{"for":"alice"}}
         A< {"id":5,"result":{"for":"alice"}}
-        E> {"id":6,"result":{}}
+        E> {"id":"conn-1:6","result":{}}
         A< {"id":6}
         A> {"id":7,"method":"disconnect"}
         A< {"id":7,"result":{"disconnected":true}}
         E< {"method":"disconnected"}
         B> {"id":6,"method":"getTabs"}
         E< {"id":"conn-2:6","method":"getTabs"}
+        B> {"id":7,"method":"disconnect"}
+        B< {"id":6,"error":{"code":-32004}}
+        B< {"id":7,"result":{"disconnected":true}}
+        E< {"method":"disconnected"}
         A> {"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}
         A< {"id":1,"result":{"connection_id":"conn-3"}}
         A> {"id":8,"method":"getTabs"}
@@ -189,15 +193,21 @@ fn rule_03_an_id_comes_back_exactly_as_the_client_wrote_it() {
 #[test]
 fn rule_04_mapped_ids_have_a_colon_and_kept_ids_never_do() {
     let mut conversation = play_with(with_id_mode(CommandIdMode::Preserve), CONNECTED);
-    conversation.continue_with(BOB);
     conversation.continue_with(
         r#"
         A> {"id":"a:b","method":"getTabs"}
         E< {"id":1}
         A> {"id":"a-b","method":"getTabs"}
         E< {"id":"a-b"}
+        "#,
+    );
+    conversation.continue_with(BOB);
+    conversation.continue_with(
+        r#"
         B> {"id":"a-b","method":"getTabs"}
         E< {"id":"conn-2:a-b"}
+        A> {"id":"a-c","method":"getTabs"}
+        E< {"id":"conn-1:a-c"}
         "#,
     );
 }
