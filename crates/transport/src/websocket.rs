@@ -15,12 +15,14 @@ mod tests;
 mod utf8;
 mod writer;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
 
+use self::peer_watch::PeerSilence;
 use crate::http::UpgradedStream;
 
 pub use handshake::accept_websocket;
@@ -49,7 +51,7 @@ pub struct SocketOptions {
 /// How long a peer may say nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SilenceLimits {
-    /// Then it gets a ping.
+    /// Then it gets a ping. After half of this time, a ping already travels with the next message.
     pub ping_after: Duration,
     /// If nothing comes for this long after the ping, the peer is given up.
     pub answer_within: Duration,
@@ -171,11 +173,14 @@ impl<S: AsyncRead + AsyncWrite + Send> WebSocket<S> {
     /// A socket whose handshake is done.
     fn new(stream: S, options: &SocketOptions) -> WebSocket<S> {
         let (reading, writing) = tokio::io::split(stream);
-        let side = writer::WriteSide::new(writing, options.stall);
+        let silence = options
+            .silence
+            .map(|limits| Arc::new(PeerSilence::new(limits)));
+        let side = writer::WriteSide::new(writing, options.stall, silence.clone());
         let (tell, news) = oneshot::channel();
         let writer = SocketWriter::new(side, tell);
         WebSocket {
-            reader: SocketReader::new(reading, writer.side(), news, options),
+            reader: SocketReader::new(reading, writer.side(), news, silence, options),
             writer,
         }
     }

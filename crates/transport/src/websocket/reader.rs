@@ -18,7 +18,7 @@ use tokio::time::{Instant, Sleep, sleep, timeout_at};
 
 use super::decoder::{Decoded, MessageDecoder};
 use super::frames::FrameKind;
-use super::peer_watch::{PeerWatch, WatchStep};
+use super::peer_watch::{PeerSilence, PeerWatch, WatchStep};
 use super::writer::{SocketWriteError, WriteSide, WriterNews};
 use super::{MessageUnderWay, PIECE_MAX, SocketEnd, SocketEvent, SocketOptions, UpgradedStream};
 
@@ -78,6 +78,7 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
         io: ReadHalf<S>,
         side: Arc<Mutex<WriteSide<S>>>,
         news: oneshot::Receiver<WriterNews>,
+        silence: Option<Arc<PeerSilence>>,
         options: &SocketOptions,
     ) -> SocketReader<S> {
         SocketReader {
@@ -87,7 +88,7 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
             buffer: BytesMut::new(),
             pong: ControlState::Idle,
             ping: ControlState::Idle,
-            watch: options.silence.map(PeerWatch::new),
+            watch: silence.map(PeerWatch::new),
             news: Some(news),
             closing: None,
             close_deadline: options.close_deadline,

@@ -14,6 +14,7 @@ use tokio::sync::{Mutex, oneshot};
 use tokio::time::timeout;
 
 use super::frames::{CONTROL_MAX, FrameKind, begun_frames, push_control, push_head};
+use super::peer_watch::PeerSilence;
 use super::{SocketEnd, UpgradedStream};
 
 /// Longer payloads are not copied.
@@ -179,6 +180,8 @@ pub(super) struct WriteSide<S> {
     stall: Duration,
     state: WriteState,
     messages_begun: Arc<AtomicU64>,
+    /// `None` if a peer may be silent for as long as it likes.
+    silence: Option<Arc<PeerSilence>>,
     /// Control frames that are not written, or not to their end. Without any, it has no memory. For a peer that does not
     /// read, also the rest of the frame in front of the last one.
     unsent: Vec<u8>,
@@ -195,10 +198,15 @@ enum WriteState {
 }
 
 impl<S: AsyncWrite> WriteSide<S> {
-    pub(super) fn new(io: WriteHalf<S>, stall: Duration) -> WriteSide<S> {
+    pub(super) fn new(
+        io: WriteHalf<S>,
+        stall: Duration,
+        silence: Option<Arc<PeerSilence>>,
+    ) -> WriteSide<S> {
         WriteSide {
             io,
             stall,
+            silence,
             state: WriteState::Open,
             messages_begun: Arc::default(),
             unsent: Vec::new(),
@@ -253,7 +261,11 @@ impl<S: AsyncWrite> WriteSide<S> {
             _ => HEAD_MAX,
         });
         let room = copied.sum::<usize>().min(BUFFER_MAX);
-        let mut buffer = Vec::with_capacity(room);
+        let mut buffer = Vec::with_capacity(room + HEAD_MAX);
+        let silence = self.silence.as_ref();
+        if silence.is_some_and(|silence| silence.takes_ping()) {
+            push_control(&mut buffer, FrameKind::Ping, &[]);
+        }
         for piece in pieces {
             let kind = match piece.part {
                 PiecePart::Whole | PiecePart::First => FrameKind::Text,

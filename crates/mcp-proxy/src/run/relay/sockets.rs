@@ -14,7 +14,7 @@ use mcp_proxy_transport::websocket::{
     SilenceLimits, SocketOptions, WebSocketHandle, accept_websocket, websocket_link,
 };
 
-/// A peer whose end is gone is found within a minute. More pings would cost more than all that idle peers need otherwise.
+/// A peer whose end is gone is found within a minute. An idle one gets its ping with every second `status`.
 const SILENCE: SilenceLimits = SilenceLimits {
     ping_after: Duration::from_secs(40),
     answer_within: Duration::from_secs(20),

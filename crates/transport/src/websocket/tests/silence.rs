@@ -50,6 +50,40 @@ async fn a_peer_that_answers_pings_stays_for_ever() {
     drop(reading.await.unwrap());
 }
 
+/// One that gets messages and never sends any, as an idle extension does.
+#[tokio::test(start_paused = true)]
+async fn a_ping_travels_with_a_message_that_is_written_anyway() {
+    let ((mut reader, mut writer), mut peer) = socket(1024, &watched());
+    let reading = tokio::spawn(async move {
+        for _ in 0..10 {
+            assert_eq!(reader.next().await, Ok(SocketEvent::Pong));
+        }
+        reader.next().await
+    });
+    let start = Instant::now();
+    let status = [text("status")];
+    let message: &[u8] = b"\x81\x06status";
+    for _ in 0..10 {
+        // Too early for a ping.
+        tokio::time::sleep(Duration::from_secs(14)).await;
+        writer.send(&status).await.unwrap();
+        expect(&mut peer, message).await;
+        tokio::time::sleep(Duration::from_secs(14)).await;
+        writer.send(&status).await.unwrap();
+        expect(&mut peer, &[PING, message].concat()).await;
+        peer.write_all(&frame(0x8a, b"")).await.unwrap();
+    }
+    // The last one is not answered, and there is no second before the peer is given up.
+    tokio::time::sleep(Duration::from_secs(28)).await;
+    writer.send(&status).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(14)).await;
+    writer.send(&status).await.unwrap();
+    let silent = Duration::from_secs(28) + LIMITS.answer_within;
+    assert_eq!(reading.await.unwrap(), Err(SocketEnd::Silent(silent)));
+    assert_eq!(start.elapsed(), Duration::from_secs(28) * 10 + silent);
+    expect_end(&mut peer, &[PING, message, message].concat()).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_talks_is_not_asked() {
     let ((mut reader, writer), mut peer) = socket(1024, &watched());
