@@ -7,6 +7,7 @@ mod extension_news;
 mod long_answers;
 mod requests;
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -242,12 +243,9 @@ impl ClientSide {
         if let Some(until) = self.connections.next_expiry() {
             next = next.min(until);
         }
-        let peers = self
-            .directory
-            .values()
-            .filter(|known| known.is_online)
-            .count();
-        let status = messages::status(peers, now);
+        let online = self.directory.values().filter(|known| known.is_online);
+        let peers = online.count();
+        let status = LazyCell::new(|| messages::status(peers, now));
         let mut expired = Vec::new();
         for (socket, known) in &mut self.sockets {
             if known.expires_at <= now.wall_seconds() && !known.is_closing() {

@@ -6,6 +6,7 @@
 
 mod admission;
 mod client_socket;
+mod due_users;
 mod extension_socket;
 mod known_tokens;
 mod opening_socket;
@@ -13,12 +14,14 @@ mod shared_user;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mcp_proxy_core::{BoxFuture, Caller, CarryOptions, Link, ProxyRun};
 use rustc_hash::FxHashMap;
+use tokio::time::Instant;
 
 use self::admission::AuthenticationRate;
+use self::due_users::DueUsers;
 use self::shared_user::SharedUser;
 use crate::audit::{AuditSink, AuditedAction, RelayAuditEvent};
 use crate::counters::RelayCounters;
@@ -101,6 +104,7 @@ pub struct RelayDriver {
     options: RelayOptions,
     started: Instant,
     users: Mutex<FxHashMap<Arc<str>, Arc<SharedUser>>>,
+    due_users: Arc<DueUsers>,
     next_socket: AtomicU64,
     admission: AuthenticationRate,
     /// The counters of users who have left, and of sockets that never had one.
@@ -116,6 +120,7 @@ impl RelayDriver {
             options,
             started: Instant::now(),
             users: Mutex::default(),
+            due_users: Arc::default(),
             next_socket: AtomicU64::new(1),
             gone: Mutex::default(),
             is_stopping: AtomicBool::new(false),
@@ -239,23 +244,25 @@ impl RelayDriver {
 
     fn tick(&self) {
         let now = self.now();
-        let mut is_any_empty = false;
-        let is_due = |user: &&Arc<SharedUser>| user.is_due(now.elapsed);
-        let due: Vec<_> = lock(&self.users).values().filter(is_due).cloned().collect();
-        for user in due {
-            user.change(now, |relay, now| relay.tick(now));
-            is_any_empty |= user.is_empty();
-        }
-        if is_any_empty {
-            // Under the lock under which sockets join, so that none joins a user who is forgotten.
-            lock(&self.users).retain(|_, user| {
-                let is_kept = !user.is_empty();
-                if !is_kept {
-                    let mut gone = lock(&self.gone);
-                    *gone = gone.plus(user.counters());
+        for name in self.due_users.take(now.elapsed) {
+            let user = lock(&self.users).get(&name).cloned();
+            if let Some(user) = user {
+                user.tick(now);
+                if user.is_empty() {
+                    self.forget(&user);
                 }
-                is_kept
-            });
+            }
+        }
+    }
+
+    fn forget(&self, user: &SharedUser) {
+        // Under the lock under which sockets join, so that none joins a user who is forgotten.
+        let mut users = lock(&self.users);
+        if user.is_empty() {
+            users.remove(user.name());
+            user.retire();
+            let mut gone = lock(&self.gone);
+            *gone = gone.plus(user.counters());
         }
     }
 }

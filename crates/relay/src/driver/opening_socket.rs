@@ -190,7 +190,9 @@ fn join(
             let settings = driver.options.settings.clone();
             let relay = UserRelay::new(&name, settings, IdSource::Random);
             let audit = driver.options.audit.clone();
-            let user = Arc::new(SharedUser::new(Arc::clone(&name), relay, audit));
+            let due_users = Arc::clone(&driver.due_users);
+            let user = SharedUser::new(Arc::clone(&name), relay, audit, due_users);
+            let user = Arc::new(user);
             users.insert(name, Arc::clone(&user));
             user
         }

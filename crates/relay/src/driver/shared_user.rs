@@ -1,12 +1,12 @@
 //! One user's relay behind its lock, with what wakes the writers of its sockets.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
+use super::due_users::DueUsers;
 use super::{CheckedToken, lock};
 use crate::audit::AuditSink;
 use crate::counters::RelayCounters;
@@ -23,13 +23,14 @@ pub(super) struct SharedUser {
     name: Arc<str>,
     state: Mutex<UserState>,
     audit: Option<AuditSink>,
-    /// Milliseconds since the relay's start when something is due.
-    next_tick: AtomicU64,
+    due_users: Arc<DueUsers>,
 }
 
 struct UserState {
     relay: UserRelay,
     sockets: FxHashMap<SocketId, OpenSocket>,
+    /// Where the user is among [`DueUsers`].
+    due: Option<Duration>,
 }
 
 struct OpenSocket {
@@ -40,15 +41,21 @@ struct OpenSocket {
 }
 
 impl SharedUser {
-    pub(super) fn new(name: Arc<str>, relay: UserRelay, audit: Option<AuditSink>) -> SharedUser {
+    pub(super) fn new(
+        name: Arc<str>,
+        relay: UserRelay,
+        audit: Option<AuditSink>,
+        due_users: Arc<DueUsers>,
+    ) -> SharedUser {
         SharedUser {
             name,
             audit,
+            due_users,
             state: Mutex::new(UserState {
                 relay,
                 sockets: FxHashMap::default(),
+                due: None,
             }),
-            next_tick: AtomicU64::new(0),
         }
     }
 
@@ -85,8 +92,30 @@ impl SharedUser {
                 open.reader.notify_one();
             }
         }
-        let next = u64::try_from(state.relay.next_tick().as_millis()).unwrap_or(u64::MAX);
-        self.next_tick.store(next, Ordering::Relaxed);
+        let next = state.relay.next_tick();
+        if state.due != Some(next) {
+            let before = state.due.replace(next);
+            self.due_users.reschedule(&self.name, before, next);
+        }
+    }
+
+    /// Does what is due. The user was taken out of [`DueUsers`] for that, and is there again afterwards.
+    pub(super) fn tick(&self, now: RelayTime) {
+        let mut state = lock(&self.state);
+        self.leave_due_users(&mut state);
+        state.relay.tick(now);
+        self.settle(&mut state);
+    }
+
+    /// The relay forgets this user.
+    pub(super) fn retire(&self) {
+        self.leave_due_users(&mut lock(&self.state));
+    }
+
+    fn leave_due_users(&self, state: &mut UserState) {
+        if let Some(due) = state.due.take() {
+            self.due_users.remove(&self.name, due);
+        }
     }
 
     /// Registers a socket before it joins: what it hears first must not be missed.
@@ -132,10 +161,6 @@ impl SharedUser {
         // A refused command has an answer for its client.
         self.settle(&mut state);
         output
-    }
-
-    pub(super) fn is_due(&self, now: Duration) -> bool {
-        u128::from(self.next_tick.load(Ordering::Relaxed)) <= now.as_millis()
     }
 
     pub(super) fn is_empty(&self) -> bool {
