@@ -143,7 +143,8 @@ impl RelayDriver {
     /// Serves a socket until it ends.
     pub async fn serve(self: &Arc<Self>, mut socket: RelaySocket) {
         if self.is_stopping.load(Ordering::SeqCst) {
-            return opening_socket::turn_away(&mut socket, RelayClose::Restart).await;
+            let close = RelayClose::Restart;
+            return Box::pin(opening_socket::turn_away(&mut socket, close)).await;
         }
         let id = SocketId(self.next_socket.fetch_add(1, Ordering::Relaxed));
         // What is large and does not last, or is not for every socket, does not count for those that idle.
@@ -164,7 +165,7 @@ impl RelayDriver {
         }
         match socket.role {
             SocketRole::Client => Box::pin(client_socket::serve(self, id, socket)).await,
-            SocketRole::Extension => extension_socket::serve(self, id, socket).await,
+            SocketRole::Extension => Box::pin(extension_socket::serve(self, id, socket)).await,
         }
     }
 

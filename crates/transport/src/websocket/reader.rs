@@ -113,7 +113,7 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
             match &self.phase {
                 Phase::Open => {}
                 Phase::Ending { .. } => {
-                    self.wind_up().await;
+                    Box::pin(self.wind_up()).await;
                     continue;
                 }
                 Phase::Ended(end) => return Err(end.clone()),
@@ -164,6 +164,9 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
             closing,
             ..
         } = self;
+        // Boxed when it is begun, because it is large and every idle socket would have room for it.
+        let is_owed = pong.is_owed() || ping.is_owed();
+        let sent = async { Box::pin(send_owed(side, pong, ping)).await };
         let heard = async {
             match news {
                 Some(news) => news.await,
@@ -191,7 +194,7 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
                 Ok(())
             }
             () = out_of_time => Err(SocketEnd::CloseUnanswered),
-            sent = send_owed(side, pong, ping), if pong.is_owed() || ping.is_owed() => {
+            sent = sent, if is_owed => {
                 // A socket that was closed meanwhile needs neither.
                 sent.or_else(|error| error.end().map_or(Ok(()), Err))
             }
