@@ -118,8 +118,9 @@ enum RequestEnd {
 /// The requests of one connection.
 #[derive(Default)]
 pub struct Correlator {
-    /// One request a key, except when sessionless HTTP clients use the same id at once.
-    open: FxHashMap<RequestKey, OpenRequests>,
+    /// One request a key, except when sessionless HTTP clients use the same id at once. Boxed, because a map keeps room for
+    /// several when it is empty again.
+    open: FxHashMap<RequestKey, Box<OpenRequests>>,
     count: usize,
     /// Newest last.
     finished: VecDeque<(RequestKey, TrackedRequest, RequestEnd)>,
@@ -197,10 +198,10 @@ impl Correlator {
         match self.open.entry((direction, asked.id.key())) {
             Entry::Occupied(mut open) => open.get_mut().more.push_back(asked),
             Entry::Vacant(place) => {
-                place.insert(OpenRequests {
+                place.insert(Box::new(OpenRequests {
                     first: asked,
                     more: VecDeque::new(),
-                });
+                }));
             }
         }
         self.count += 1;

@@ -14,10 +14,11 @@ mod shared_user;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mcp_proxy_core::{BoxFuture, Caller, CarryOptions, Link, ProxyRun};
 use rustc_hash::FxHashMap;
+use tokio::time::Instant;
 
 use self::admission::AuthenticationRate;
 use self::due_users::DueUsers;
@@ -164,7 +165,8 @@ impl RelayDriver {
 
     async fn serve_to_end(self: &Arc<Self>, mut socket: RelaySocket) {
         if self.is_stopping.load(Ordering::SeqCst) {
-            return opening_socket::turn_away(&mut socket, RelayClose::Restart).await;
+            let close = RelayClose::Restart;
+            return Box::pin(opening_socket::turn_away(&mut socket, close)).await;
         }
         let id = SocketId(self.next_socket.fetch_add(1, Ordering::Relaxed));
         // What is large and does not last, or is not for every socket, does not count for those that idle.
@@ -185,7 +187,7 @@ impl RelayDriver {
         }
         match socket.role {
             SocketRole::Client => Box::pin(client_socket::serve(self, id, socket)).await,
-            SocketRole::Extension => extension_socket::serve(self, id, socket).await,
+            SocketRole::Extension => Box::pin(extension_socket::serve(self, id, socket)).await,
         }
     }
 

@@ -130,10 +130,20 @@ pub(crate) enum AnswerCutCause {
 }
 
 /// Both sides in one process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct LocalExchange {
     pub(crate) for_extensions: VecDeque<(ExtensionId, ToExtension)>,
     pub(crate) for_clients: VecDeque<ToClients>,
+}
+
+impl Default for LocalExchange {
+    fn default() -> LocalExchange {
+        LocalExchange {
+            // There is seldom more than one message at once, and a queue begins with room for four.
+            for_extensions: VecDeque::with_capacity(1),
+            for_clients: VecDeque::with_capacity(1),
+        }
+    }
 }
 
 impl Exchange for LocalExchange {

@@ -81,6 +81,8 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, socket: Authe
             id,
         },
     );
+    // Nobody asks for them again, and a socket may be open for days.
+    drop((name, token));
     let end: CarryEnd = carry(
         &connection,
         client,

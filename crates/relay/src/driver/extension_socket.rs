@@ -56,7 +56,8 @@ async fn read(
     mut frames: Vec<Frame>,
 ) -> LinkEnd {
     loop {
-        take_frames(driver, user, id, handle, &mut frames).await;
+        // Boxed, because it is large, and an extension that idles would have room for it.
+        Box::pin(take_frames(driver, user, id, handle, &mut frames)).await;
         if let Err(end) = reader.read(&mut frames).await {
             return end;
         }

@@ -15,7 +15,7 @@ static NAMES_END: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("oken\""))
 /// The tokens that a socket has shown and that may still be valid: the last one, and the one before it.
 pub(super) struct KnownTokens {
     last: Finder<'static>,
-    previous: Finder<'static>,
+    previous: Option<Box<Finder<'static>>>,
 }
 
 impl KnownTokens {
@@ -23,7 +23,7 @@ impl KnownTokens {
     pub(super) fn new(token: &str) -> KnownTokens {
         KnownTokens {
             last: Finder::new(token).into_owned(),
-            previous: Finder::new("").into_owned(),
+            previous: None,
         }
     }
 
@@ -31,14 +31,16 @@ impl KnownTokens {
     pub(super) fn renew(&mut self, token: &str) {
         if self.last.needle() != token.as_bytes() {
             let renewed = Finder::new(token).into_owned();
-            self.previous = std::mem::replace(&mut self.last, renewed);
+            let previous = std::mem::replace(&mut self.last, renewed);
+            self.previous = Some(Box::new(previous));
         }
     }
 
     /// Whether a text contains one of them.
     pub(super) fn are_in(&self, text: &[u8]) -> bool {
-        let known = [&self.last, &self.previous].into_iter();
+        let known = [Some(&self.last), self.previous.as_deref()].into_iter();
         known
+            .flatten()
             .filter(|token| !token.needle().is_empty())
             .any(|token| token.find(text).is_some())
     }

@@ -28,7 +28,8 @@ pub(super) struct SharedUser {
 
 struct UserState {
     relay: UserRelay,
-    sockets: FxHashMap<SocketId, OpenSocket>,
+    /// Boxed: a map has room for four at first, and most users have one or two.
+    sockets: FxHashMap<SocketId, Box<OpenSocket>>,
     /// Where the user is among [`DueUsers`].
     due: Option<Duration>,
 }
@@ -126,7 +127,7 @@ impl SharedUser {
             reader: Arc::default(),
             token,
         };
-        lock(&self.state).sockets.insert(socket, open);
+        lock(&self.state).sockets.insert(socket, Box::new(open));
         writer
     }
 

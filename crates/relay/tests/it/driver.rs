@@ -147,6 +147,10 @@ impl TestPeer {
     }
 
     /// The code with which the relay closes the socket, after everything else that it says.
+    async fn hear_status(&mut self) {
+        while self.hear.recv().await.expect("a status")["method"] != "status" {}
+    }
+
     async fn hear_close(&mut self) -> Option<u16> {
         assert_eq!(self.hear.recv().await, None);
         self.say = None;
@@ -367,4 +371,26 @@ async fn another_users_extension_cannot_answer_a_command() {
     extension.say(&json!({"id": id, "result": {"forged": false}}));
     assert_eq!(client.hear().await["result"], json!({"forged": false}));
     assert_eq!(driver.counters().late_answers, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_user_gets_status_in_time_and_one_who_has_left_is_forgotten() {
+    let driver = relay(1_000);
+    let mut ada = TestPeer::extension(&driver, "ada").await;
+    tokio::time::sleep(Duration::from_secs(7)).await;
+    let mut bob = TestPeer::extension(&driver, "bob").await;
+    for _ in 0..3 {
+        let start = Instant::now();
+        tokio::join!(ada.hear_status(), bob.hear_status());
+        assert!(start.elapsed() <= Duration::from_secs(20));
+    }
+    assert_eq!(driver.counts(), (2, 2));
+    bob.say = None;
+    let start = Instant::now();
+    while driver.counts() != (1, 1) {
+        ada.hear_status().await;
+        // After the resume window it is forgotten with the next tick.
+        assert!(start.elapsed() <= Duration::from_secs(60));
+    }
+    ada.hear_status().await;
 }

@@ -189,7 +189,13 @@ impl AsyncRead for ClientSocket {
 }
 
 impl AsyncWrite for ClientSocket {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<Result<usize>> {
+        // A connection that has left HTTP writes only like this, and may stay open for days.
+        self.together = Vec::new();
         let mut line = self.line();
         line.asked = None;
         Pin::new(&mut line.stream).poll_write(cx, bytes)

@@ -118,7 +118,7 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
                 let end = end.clone();
                 tokio::select! {
                     biased;
-                    () = self.wind_up() => {}
+                    () = Box::pin(self.wind_up()) => {}
                     () = std::future::ready(()) => {}
                 }
                 return Err(end);
@@ -165,6 +165,9 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
             closing,
             ..
         } = self;
+        // Boxed when it is begun, because it is large and every idle socket would have room for it.
+        let is_owed = pong.is_owed() || ping.is_owed();
+        let sent = async { Box::pin(send_owed(side, pong, ping)).await };
         let heard = async {
             match news {
                 Some(news) => news.await,
@@ -192,7 +195,7 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
                 Ok(())
             }
             () = out_of_time => Err(SocketEnd::CloseUnanswered),
-            sent = send_owed(side, pong, ping), if pong.is_owed() || ping.is_owed() => {
+            sent = sent, if is_owed => {
                 // A socket that was closed meanwhile needs neither.
                 sent.or_else(|error| error.end().map_or(Ok(()), Err))
             }
