@@ -10,7 +10,7 @@ const COUNT: usize = 22;
 pub struct RelayCounters {
     /// Sockets that were opened, those that never showed a token included.
     pub sockets_opened: u64,
-    /// Commands that were forwarded.
+    /// Commands that were accepted for an extension.
     pub commands: u64,
     /// Answers that reached a client.
     pub answers: u64,

@@ -126,11 +126,11 @@ fn a_token_is_issued_and_shown() {
 }
 
 #[test]
-fn a_token_lasts_thirty_days_by_default() {
+fn a_token_lasts_three_weeks_by_default() {
     let home = TokenHome::with_secret();
     let claims = &home.show(&home.issue("alice"))["claims"];
     let lifetime = claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap();
-    assert_eq!(lifetime, 30 * 86_400);
+    assert_eq!(lifetime, 21 * 86_400);
 }
 
 #[test]

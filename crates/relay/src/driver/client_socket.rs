@@ -1,6 +1,7 @@
 //! A client that has joined: a conversation of the run, whose server is the relay.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_proxy_core::{
     BoxFuture, CarryEnd, FrameReader, FrameWriter, Link, LinkEnd, LinkFailure, NewConnection,
@@ -65,12 +66,14 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, socket: Authe
         }),
         finish: link.finish,
     };
+    let has_left = Arc::new(AtomicBool::new(false));
     let server = Link::new(
         FromRelay {
             driver: Arc::clone(driver),
             user: Arc::clone(&user),
             id,
-            output_ready,
+            output_ready: Arc::clone(&output_ready),
+            has_left: Arc::clone(&has_left),
             handle,
             closed: None,
             is_inside_answer: false,
@@ -79,6 +82,8 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, socket: Authe
             driver: Arc::clone(driver),
             user,
             id,
+            output_ready,
+            has_left,
         },
     );
     // Nobody asks for them again, and a socket may be open for days.
@@ -238,6 +243,8 @@ struct ToRelay {
     driver: Arc<RelayDriver>,
     user: Arc<SharedUser>,
     id: SocketId,
+    output_ready: Arc<Notify>,
+    has_left: Arc<AtomicBool>,
 }
 
 impl FrameWriter for ToRelay {
@@ -262,6 +269,8 @@ impl FrameWriter for ToRelay {
         let id = self.id;
         self.user
             .change(self.driver.now(), |relay, now| relay.socket_closed(id, now));
+        self.has_left.store(true, Ordering::Relaxed);
+        self.output_ready.notify_one();
         Box::pin(std::future::ready(()))
     }
 }
@@ -272,6 +281,8 @@ struct FromRelay {
     user: Arc<SharedUser>,
     id: SocketId,
     output_ready: Arc<Notify>,
+    /// The client has left, and nothing more comes for it.
+    has_left: Arc<AtomicBool>,
     handle: Arc<dyn RelaySocketHandle>,
     closed: Option<RelayClose>,
     /// The first piece of a long answer was passed on, and the last one was not.
@@ -297,6 +308,9 @@ impl FrameReader for FromRelay {
                 into.extend(output.pieces.into_iter().map(piece_frame));
                 if !into.is_empty() {
                     return Ok(());
+                }
+                if self.has_left.load(Ordering::Relaxed) {
+                    return Err(LinkEnd::Closed);
                 }
                 if self.closed.is_none() {
                     self.output_ready.notified().await;

@@ -260,7 +260,11 @@ impl Extension {
 
     pub(super) fn ask(&mut self, question: RelayQuestion, context: &RelayContext<'_>) -> u64 {
         self.last_question += 1;
-        let deadline = context.now.elapsed + super::QUESTION_DEADLINE;
+        let patience = context
+            .settings
+            .command_timeout
+            .min(super::QUESTION_DEADLINE);
+        let deadline = context.now.elapsed + patience;
         self.questions
             .insert(self.last_question, (question, deadline));
         self.last_question

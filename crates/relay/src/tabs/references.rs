@@ -35,6 +35,8 @@ enum TabNaming {
     Index,
 }
 
+const NOT_AN_ID: RelayFault = RelayFault::InvalidParams("tabId must be a whole number or a string");
+
 /// What the names of all nested members have in common.
 static NESTED_NAMES: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("tabI"));
 
@@ -81,22 +83,21 @@ impl TabNaming {
         if token == b"null" {
             return Ok(None);
         }
-        let reference =
-            match self {
-                TabNaming::Id => TabId::named(message, span).map(TabReference::Id).ok_or(
-                    RelayFault::InvalidParams("tabId must be a whole number or a string"),
-                ),
-                TabNaming::Index => {
-                    let digits = token.iter().all(u8::is_ascii_digit).then_some(token);
-                    let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-                    let index = digits.and_then(|digits| digits.parse().ok());
-                    index
-                        .map(TabReference::Index)
-                        .ok_or(RelayFault::InvalidParams(
-                            "the index of a tab must be a whole number",
-                        ))
-                }
-            };
+        let reference = match self {
+            TabNaming::Id => TabId::named(message, span)
+                .map(TabReference::Id)
+                .ok_or(NOT_AN_ID),
+            TabNaming::Index => {
+                let digits = token.iter().all(u8::is_ascii_digit).then_some(token);
+                let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+                let index = digits.and_then(|digits| digits.parse().ok());
+                index
+                    .map(TabReference::Index)
+                    .ok_or(RelayFault::InvalidParams(
+                        "the index of a tab must be a whole number",
+                    ))
+            }
+        };
         reference.map(Some)
     }
 }
@@ -132,7 +133,9 @@ fn nested(method: &str, message: &Message, params: Span) -> Result<Vec<TabRefere
                 member = TabNaming::of_nested(&name).filter(|_| !is_subject);
             }
             JsonToken::Object => {
-                member = None;
+                if let Some(TabNaming::Id) = member.take().or(element) {
+                    return Err(NOT_AN_ID);
+                }
                 open.push(None);
             }
             JsonToken::Array => open.push(member.take().or(element)),
@@ -200,7 +203,15 @@ mod tests {
             let params = format!(r#"{{"tabId":{bad}}}"#);
             assert_eq!(subject(&params), Err(-32602), "{bad}");
         }
-        for bad in ["5.0", "5e0", "-5", "12345678901234567890", "true"] {
+        for bad in [
+            "5.0",
+            "5e0",
+            "-5",
+            "12345678901234567890",
+            "true",
+            "{}",
+            "[{}]",
+        ] {
             let params = format!(r#"{{"options":{{"tabId":{bad}}}}}"#);
             assert_eq!(nested(&params), Err(-32602), "{bad}");
         }
@@ -215,7 +226,7 @@ mod tests {
             (r#"{"tabIds":[5,"6",null]}"#, vec![id("5"), id("6")]),
             (r#"{"tabIds":7}"#, vec![id("7")]),
             (
-                r#"{"a":[{"b":[{"tabIds":[[5],{"x":1},6]}]}]}"#,
+                r#"{"a":[{"b":[{"tabIds":[[5],6]}]}]}"#,
                 vec![id("5"), id("6")],
             ),
             (
@@ -225,7 +236,7 @@ mod tests {
             (r#"{"options":{"tabId":null},"text":"tabId"}"#, vec![]),
             (r#"{"attributes":{"tabIndex":-1}}"#, vec![]),
             (
-                r#"{"tabInfo":[1],"tabIds":{"a":1},"x":["tabId",5]}"#,
+                r#"{"tabInfo":[1],"tabIndex":{"a":1},"x":["tabId",5]}"#,
                 vec![],
             ),
         ] {

@@ -16,7 +16,7 @@ const KEPT_MAX: usize = WINDOW / 2;
 pub(super) struct PassingRules {
     /// Whether they may apply to a text, however it is escaped.
     any: Regex,
-    /// What to hide: the whole, a value in quotes (the first group) or one of a URL (the second).
+    /// What to hide: the whole, or one of its groups: a value in quotes, one in escaped quotes, one of a URL.
     secret: Regex,
     /// What may become a secret if more follows.
     beginning: Regex,
@@ -30,22 +30,38 @@ pub(crate) struct PassingBody {
     redaction: Redaction,
     /// What has come and was not passed on.
     text: Vec<u8>,
-    /// The text before that ended inside of a secret: what belongs to it.
-    inside: Option<fn(u8) -> bool>,
+    /// The text before that ended inside of a secret.
+    inside: Option<SecretKind>,
     hidden: u32,
+}
+
+/// What kind of secret a text ends in.
+#[derive(Clone, Copy, Debug)]
+enum SecretKind {
+    /// The last part of a token.
+    Signature,
+    /// Any part of one.
+    Token,
+    /// A value in quotes.
+    Value { is_escaped: bool },
+    /// A value in escaped quotes.
+    NestedValue,
+    /// The value of a parameter in a URL.
+    Parameter,
 }
 
 impl PassingRules {
     pub(super) fn new(nonce: &str) -> Result<PassingRules, regex::Error> {
         // Whatever has the word of the session looks like a mark.
         let any = [JWT, r"(?i-u)access[-_. ]?token", r"(?-u)\\u00", nonce];
-        let value = r#"(?i-u)\baccess[-_.]?token\\*"\s*:\s*\\*"([^"\\]+)"#;
-        let parameter = r#"(?i-u)\baccess[-_.]?token=([^&\s"'\\#]+)"#;
+        let value = r#"(?i-u)access[-_.]?token"\s*:\s*"((?s:[^"\\]|\\.)+)"#;
+        let nested = r#"(?i-u)access[-_.]?token\\+"\s*:\s*\\+"([^"\\]+)"#;
+        let parameter = r#"(?i-u)access[-_.]?token=([^&\s"'\\#]+)"#;
         let value_begins = r#"(?i-u)access[-_.]?token(?:=|\\*"?\s*(?::\s*(?:\\*"?)?)?)"#;
         let word = r"(?-u)[A-Za-z0-9_.-]+";
         Ok(PassingRules {
             any: any_pattern(&any)?,
-            secret: any_pattern(&[JWT, value, parameter, nonce])?,
+            secret: any_pattern(&[JWT, value, nested, parameter, nonce])?,
             beginning: Regex::new(&format!("(?:{value_begins}|{word})$"))?,
             cut_token: Regex::new(&format!("(?:{JWT_FRONT})$"))?,
         })
@@ -100,8 +116,8 @@ impl PassingBody {
             return text;
         };
         let mut done = 0;
-        if let Some(belongs) = self.inside {
-            match text.iter().position(|byte| !belongs(*byte)) {
+        if let Some(secret) = &mut self.inside {
+            match secret.end_in(&text) {
                 Some(end) => (self.inside, done) = (None, end),
                 None => return Vec::new(),
             }
@@ -109,19 +125,25 @@ impl PassingBody {
         let mut shown = Vec::with_capacity(text.len());
         let begun = done;
         for found in rules.secret.captures_iter(&text[begun..]) {
-            let [value, parameter] = [1, 2].map(|group| found.get(group));
-            let Some(secret) = value.or(parameter).or_else(|| found.get(0)) else {
+            let kinds = [
+                SecretKind::Value { is_escaped: false },
+                SecretKind::NestedValue,
+                SecretKind::Parameter,
+            ];
+            let groups = (1..).zip(kinds);
+            let mut groups = groups.filter_map(|(group, kind)| Some((found.get(group)?, kind)));
+            let whole = || Some((found.get(0)?, SecretKind::Signature));
+            let Some((secret, mut kind)) = groups.next().or_else(whole) else {
                 continue;
             };
             shown.extend_from_slice(&text[done..begun + secret.start()]);
             self.hide(&mut shown);
             done = begun + secret.end();
-            if done == text.len() {
-                self.inside = Some(match (value, parameter) {
-                    (Some(_), _) => is_of_value,
-                    (None, Some(_)) => is_of_parameter,
-                    (None, None) => is_of_signature,
-                });
+            // The text may also end in the middle of an escape.
+            if kind.end_in(&text[done..]).is_none() {
+                done = text.len();
+                self.inside = Some(kind);
+                break;
             }
         }
         let rest = &text[done..];
@@ -132,7 +154,7 @@ impl PassingBody {
             Some(token) => {
                 shown.extend_from_slice(&rest[..token.start()]);
                 self.hide(&mut shown);
-                self.inside = Some(is_of_token);
+                self.inside = Some(SecretKind::Token);
             }
             None => {
                 let (passed, kept) = rest.split_at(rest.len() - beginning.min(keep));
@@ -151,24 +173,29 @@ impl PassingBody {
     }
 }
 
-/// Whether a byte continues the signature of a token.
-fn is_of_signature(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
-}
+impl SecretKind {
+    /// Where the rest of such a secret ends in a text. `None` if it continues behind the text.
+    fn end_in(&mut self, text: &[u8]) -> Option<usize> {
+        text.iter().position(|byte| !self.continues_with(*byte))
+    }
 
-/// Whether a byte continues a token, whatever part of it.
-fn is_of_token(byte: u8) -> bool {
-    is_of_signature(byte) || byte == b'.'
-}
-
-/// Whether a byte continues a value in quotes.
-fn is_of_value(byte: u8) -> bool {
-    !matches!(byte, b'"' | b'\\')
-}
-
-/// Whether a byte continues the value of a parameter in a URL.
-fn is_of_parameter(byte: u8) -> bool {
-    is_of_value(byte) && !byte.is_ascii_whitespace() && !matches!(byte, b'&' | b'\'' | b'#')
+    fn continues_with(&mut self, byte: u8) -> bool {
+        match self {
+            SecretKind::Signature => byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'),
+            SecretKind::Token => SecretKind::Signature.continues_with(byte) || byte == b'.',
+            SecretKind::Value { is_escaped } => {
+                let ends = byte == b'"' && !*is_escaped;
+                *is_escaped = byte == b'\\' && !*is_escaped;
+                !ends
+            }
+            SecretKind::NestedValue => !matches!(byte, b'"' | b'\\'),
+            SecretKind::Parameter => {
+                SecretKind::NestedValue.continues_with(byte)
+                    && !byte.is_ascii_whitespace()
+                    && !matches!(byte, b'&' | b'\'' | b'#')
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -210,13 +237,13 @@ mod tests {
     #[test]
     fn tokens_are_hidden_wherever_a_body_is_cut() {
         let body = format!(
-            r#"{{"id":1,"result":{{"accessToken" : "Bearer short","url":"https://a.test/?t={TOKEN}&access_token=s2&x","text":"{{\"access_token\":\"s3\"}}","end":"{TOKEN}"}}}}"#
+            r#"{{"id":1,"result":{{"accessToken" : "Bearer sh\/o\"rt","url":"https://a.test/?t={TOKEN}&access_token=s2&x","text":"{{\"access_token\":\"s3\"}}","line":"a:\n{TOKEN}","end":"{TOKEN}"}}}}"#
         );
-        let expected = r#"{"id":1,"result":{"accessToken" : "[redacted:N:1]","url":"https://a.test/?t=[redacted:N:2]&access_token=[redacted:N:3]&x","text":"{\"access_token\":\"[redacted:N:4]\"}","end":"[redacted:N:5]"}}"#;
+        let expected = r#"{"id":1,"result":{"accessToken" : "[redacted:N:1]","url":"https://a.test/?t=[redacted:N:2]&access_token=[redacted:N:3]&x","text":"{\"access_token\":\"[redacted:N:4]\"}","line":"a:\n[redacted:N:5]","end":"[redacted:N:6]"}}"#;
         // The text is cut where a window is full, so the front moves that place through all of it.
         for front in (0..=body.len()).map(|length| " ".repeat(WINDOW - length)) {
             let (body, expected) = (format!("{front}{body}"), format!("{front}{expected}"));
-            assert_eq!(passed(&body, 64), (expected, 5), "{}", front.len());
+            assert_eq!(passed(&body, 64), (expected, 6), "{}", front.len());
         }
     }
 
@@ -268,6 +295,14 @@ mod tests {
         let escaped = TOKEN.replace('.', "\\u002e");
         for (text, hidden) in [
             (format!(r#"{{"id":1,"result":{{"t":"{TOKEN}"}}}}"#), 1),
+            (
+                format!(r#"{{"id":1,"result":{{"t":"Token:\n{TOKEN}\n"}}}}"#),
+                1,
+            ),
+            (
+                format!(r#"{{"id":1,"result":{{"t":"%3Ft%3D{TOKEN}"}}}}"#),
+                1,
+            ),
             (format!(r#"{{"id":1,"result":{{"t":"{escaped}"}}}}"#), 1),
             (r#"{"id":1,"result":{"accessToken":"short"}}"#.to_owned(), 1),
             (

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::Message;
 
 use super::TestRelay;
 use crate::programs::{PROXY, record_lines};
@@ -57,7 +58,7 @@ fn tokens_in_answers_reach_the_client_and_not_the_record() {
     for (id, result) in [
         (
             3,
-            json!({"storage": {"accessToken": "s3cret-1", "note": format!("Bearer {token}")}}),
+            json!({"storage": {"accessToken": "s3cret-1", "note": format!("Your token:\n{token}")}}),
         ),
         (
             4,
@@ -121,6 +122,33 @@ fn an_answer_reaches_its_client_with_its_line_breaks() {
     assert_eq!(
         answer.as_str(),
         "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\n\"tabs\":[]}}"
+    );
+}
+
+#[test]
+fn a_client_that_closes_with_open_commands_hears_the_close_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("relay.jsonl");
+    let relay = TestRelay::start(&["--session-file", record.to_str().unwrap()]);
+    let mut extension = relay.extension("ada", "c");
+    let mut client = relay.client("ada", "laptop");
+    client.connect(2, "ext-c");
+    client.say(&json!({"id": 3, "method": "getTabs"}));
+    extension.hear_command();
+    client.socket.close(None).unwrap();
+    let said: Vec<Message> = std::iter::from_fn(|| client.socket.read().ok()).collect();
+    assert!(
+        said.iter()
+            .all(|said| !said.is_text() || !said.to_string().contains("\"id\":3")),
+        "{said:?}"
+    );
+    assert!(said.last().is_some_and(Message::is_close), "{said:?}");
+    drop(extension);
+    let _ = relay.program.end("-TERM");
+    let lines = record_lines(&std::fs::read_to_string(&record).unwrap());
+    assert!(
+        lines.iter().all(|line| line["kind"] != "error"),
+        "{lines:?}"
     );
 }
 
