@@ -236,7 +236,7 @@ mod tests {
             (r#"{"options":{"tabId":null},"text":"tabId"}"#, vec![]),
             (r#"{"attributes":{"tabIndex":-1}}"#, vec![]),
             (
-                r#"{"tabInfo":[1],"tabIndex":{"a":1},"x":["tabId",5]}"#,
+                r#"{"tabInfo":[1],"o":{"tabIndex":{"a":1}},"x":["tabId",5]}"#,
                 vec![],
             ),
         ] {
