@@ -213,11 +213,11 @@ impl RelayDriver {
 
     /// What all users have counted.
     pub fn counters(&self) -> RelayCounters {
+        // Held over both, so that a user who is forgotten meanwhile counts once.
+        let users = lock(&self.users);
         let gone = *lock(&self.gone);
-        let users = self.all_users();
-        users
-            .iter()
-            .fold(gone, |sum, user| sum.plus(user.counters()))
+        let counted = users.values().map(|user| user.counters());
+        counted.fold(gone, RelayCounters::plus)
     }
 
     /// How many users have sockets, and how many sockets there are.
