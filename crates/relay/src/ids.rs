@@ -67,9 +67,11 @@ impl IdSource {
 }
 
 /// Whether a `client_id` can be part of an id: short, and without what would make ids unreadable in logs. People choose
-/// them, so spaces and all scripts are fine.
+/// them, so spaces and all scripts are fine. Ids are in the audit log, so a token is not one.
 pub(crate) fn is_usable_client_id(id: &str) -> bool {
-    !id.trim().is_empty() && id.len() <= MAX_CLIENT_ID && sanitize(id) == id
+    let token = id.find("eyJ").map(|start| &id[start..]);
+    let is_token = token.is_some_and(|token| token.matches('.').count() >= 2);
+    !id.trim().is_empty() && id.len() <= MAX_CLIENT_ID && sanitize(id) == id && !is_token
 }
 
 impl ExtensionId {

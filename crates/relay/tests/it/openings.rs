@@ -205,6 +205,9 @@ fn a_client_id_may_be_any_short_text_and_others_are_told_that_theirs_is_not_used
         E< {"method":"authenticate"}
         E> {"id":"proxy:1","result":{"accessToken":"token-ada","client_id":" "}}
         E< {"method":"authenticated","params":{"extension_id":"ext-4","client_id_ignored":true}}
+        F+ /mcp
+        F> {"id":1,"method":"mcp_handshake","params":{"accessToken":"token-ada","client_id":"x eyJhbGciOi.eyJzdWIi.c2ln"}}
+        F< {"id":1,"result":{"mcp_client_id":"mcp-5","client_id_ignored":true}}
         "#,
     );
 }
