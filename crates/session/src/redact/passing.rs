@@ -38,9 +38,7 @@ pub(crate) struct PassingBody {
 /// What kind of secret a text ends in.
 #[derive(Clone, Copy, Debug)]
 enum SecretKind {
-    /// The last part of a token.
-    Signature,
-    /// Any part of one.
+    /// A token.
     Token,
     /// A value in quotes.
     Value { is_escaped: bool },
@@ -132,7 +130,7 @@ impl PassingBody {
             ];
             let groups = (1..).zip(kinds);
             let mut groups = groups.filter_map(|(group, kind)| Some((found.get(group)?, kind)));
-            let whole = || Some((found.get(0)?, SecretKind::Signature));
+            let whole = || Some((found.get(0)?, SecretKind::Token));
             let Some((secret, mut kind)) = groups.next().or_else(whole) else {
                 continue;
             };
@@ -181,8 +179,7 @@ impl SecretKind {
 
     fn continues_with(&mut self, byte: u8) -> bool {
         match self {
-            SecretKind::Signature => byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'),
-            SecretKind::Token => SecretKind::Signature.continues_with(byte) || byte == b'.',
+            SecretKind::Token => byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'),
             SecretKind::Value { is_escaped } => {
                 let ends = byte == b'"' && !*is_escaped;
                 *is_escaped = byte == b'\\' && !*is_escaped;
@@ -301,6 +298,10 @@ mod tests {
             ),
             (
                 format!(r#"{{"id":1,"result":{{"t":"%3Ft%3D{TOKEN}"}}}}"#),
+                1,
+            ),
+            (
+                format!(r#"{{"id":1,"result":{{"t":"{TOKEN}-{TOKEN}"}}}}"#),
                 1,
             ),
             (format!(r#"{{"id":1,"result":{{"t":"{escaped}"}}}}"#), 1),

@@ -56,9 +56,8 @@ impl fmt::Display for RedactionPreset {
 }
 
 /// JSON Web Tokens. They begin with an object in base64, whatever white space follows its brace. What stands before them may be
-/// a letter: that of an escaped line break, or the last one of `%3D`.
-pub(super) const JWT: &str =
-    r"(?-u)e(?:yJ|(?:yA|wo|wk|w0)[giJKN])[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*";
+/// a letter: that of an escaped line break, or the last one of `%3D`. What follows may be another part, or another token.
+pub(super) const JWT: &str = r"(?-u)e(?:yJ|(?:yA|wo|wk|w0)[giJKN])[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*";
 
 /// A JSON Web Token up to its second dot or less.
 pub(super) const JWT_FRONT: &str =
