@@ -173,7 +173,8 @@ impl TestUi {
         loop {
             self.settle();
             if so(&self.app) {
-                return;
+                // It may have come true after the app had its turn.
+                return self.settle();
             }
             assert!(Instant::now() < deadline, "waiting until {what}");
             if let Some(tab) = self.app.tabs.get(self.app.tab) {
