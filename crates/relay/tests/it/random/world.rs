@@ -41,6 +41,8 @@ pub(super) struct ClientEnd {
     pub(super) open: HashMap<u64, Vec<String>>,
     /// The markers of requests that failed.
     failed: HashSet<String>,
+    /// Those of them that had the same id as another open one: an error does not say which of the two it is about.
+    doubtful: HashSet<String>,
     /// Its connections, as it was told.
     connections: Vec<String>,
     /// A long message so far.
@@ -99,6 +101,7 @@ impl World {
                     next_id: 1,
                     open: HashMap::from([(0, vec![String::new()])]),
                     failed: HashSet::new(),
+                    doubtful: HashSet::new(),
                     connections: Vec::new(),
                     begun: None,
                     is_closed: false,
@@ -440,13 +443,23 @@ impl ClientEnd {
             .get_mut(&id)
             .expect("an answer to something that was asked");
         let marker = message["result"]["marker"].as_str();
+        let is_doubtful = marker.is_some_and(|marker| self.doubtful.remove(marker));
         let at = match marker {
+            // The error was about the other command with the same id.
+            Some(marker) if is_doubtful => {
+                self.failed.remove(marker);
+                self.failed.extend(open.first().cloned());
+                open.len().checked_sub(1).map(|_| 0)
+            }
             Some(marker) => open.iter().position(|open| open == marker),
             None => open.len().checked_sub(1),
         };
         let at = at.unwrap_or_else(|| panic!("not what was asked: {message}, open {open:?}"));
         let marker = open.remove(at);
         if message.get("error").is_some() {
+            if !open.is_empty() {
+                self.doubtful.insert(marker.clone());
+            }
             self.failed.insert(marker);
         }
         if open.is_empty() {
