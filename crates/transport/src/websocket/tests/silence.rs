@@ -73,7 +73,7 @@ async fn a_ping_travels_with_a_message_that_is_written_anyway() {
         expect(&mut peer, &[PING, message].concat()).await;
         peer.write_all(&frame(0x8a, b"")).await.unwrap();
     }
-    // The last one is not answered, and there is no second before the peer is given up.
+    // The peer does not answer the last ping, and is given up without another one.
     tokio::time::sleep(Duration::from_secs(28)).await;
     writer.send(&status).await.unwrap();
     tokio::time::sleep(Duration::from_secs(14)).await;
