@@ -339,7 +339,7 @@ impl Recorder {
     pub fn side_file(&mut self) -> Result<SideFile, Error> {
         match self.lines.redaction.clone() {
             None => self.new_side_file(),
-            Some(redaction) if redaction.passing_body().is_some() => {
+            Some(redaction) if redaction.streamed_body().is_some() => {
                 let file = self.new_side_file()?;
                 Ok(file.with_redaction(&redaction))
             }

@@ -11,9 +11,9 @@ mod find;
 mod key;
 mod line;
 mod mark;
-mod passing;
 mod path;
 mod preset;
+mod streamed;
 mod text;
 
 pub use mark::{MissingFills, RedactedPlace, UnknownMarks, fill_redactions, redacted_places};
@@ -24,13 +24,13 @@ use find::SecretFinder;
 use key::SecretKeyNames;
 use mark::RedactionMark;
 use mcp_proxy_wire::{Kind, Message};
-pub(crate) use passing::PassingBody;
-use passing::PassingRules;
 use path::RedactionPaths;
 use preset::{PresetKeys, any_pattern};
 use regex::bytes::Regex;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+pub(crate) use streamed::StreamedBody;
+use streamed::StreamedRules;
 
 /// What to hide, as it was asked for.
 #[derive(Debug, Clone, Default)]
@@ -116,7 +116,7 @@ struct CompiledRedactionRules {
     /// Whether any of them is in a text: one look for nearly all texts.
     any_token: Option<Regex>,
     /// How to apply them to a body that passes in pieces, if that can be done.
-    passing: Option<PassingRules>,
+    streamed: Option<StreamedRules>,
 }
 
 /// A message whose secrets are gone.
@@ -168,8 +168,8 @@ impl Redaction {
         };
         let nonce = format!("{:016x}", crate::new_salt());
         let is_only_for_relay = keys.is_empty() && values.is_empty() && paths.is_empty();
-        let passing = match is_only_for_relay && presets == &[RedactionPreset::RelayTokens] {
-            true => Some(PassingRules::new(&nonce).map_err(RedactionError::TooLarge)?),
+        let streamed = match is_only_for_relay && presets == &[RedactionPreset::RelayTokens] {
+            true => Some(StreamedRules::new(&nonce).map_err(RedactionError::TooLarge)?),
             false => None,
         };
         let facts = RedactionFacts {
@@ -185,7 +185,7 @@ impl Redaction {
             values: patterns,
             tokens,
             any_token,
-            passing,
+            streamed,
         };
         Ok(Some(Redaction(Arc::new(CompiledRedaction {
             rules: Arc::new(rules),
@@ -195,9 +195,9 @@ impl Redaction {
     }
 
     /// A body that passes in pieces and is not kept. `None` if the rules are such that only a whole body can be looked through.
-    pub(crate) fn passing_body(&self) -> Option<PassingBody> {
-        let is_possible = self.0.rules.passing.is_some();
-        is_possible.then(|| PassingBody::new(self.clone()))
+    pub(crate) fn streamed_body(&self) -> Option<StreamedBody> {
+        let is_possible = self.0.rules.streamed.is_some();
+        is_possible.then(|| StreamedBody::new(self.clone()))
     }
 
     /// What a header says about it.
@@ -221,8 +221,8 @@ impl Redaction {
     }
 
     fn hits(&self, message: &Message) -> Vec<find::RedactionHit> {
-        let passing = self.0.rules.passing.as_ref();
-        if passing.is_some_and(|rules| !rules.may_apply_to(message.raw())) {
+        let streamed = self.0.rules.streamed.as_ref();
+        if streamed.is_some_and(|rules| !rules.may_apply_to(message.raw())) {
             return Vec::new();
         }
         match message.kind() {

@@ -3,12 +3,12 @@
 //! A side file is written under a temporary name, renamed, and only then does the recorder write its line, so a line never names
 //! a file that is not whole. It is written while the body passes (cut through), so it is a value of its own and not a method of
 //! the recorder. With redaction no byte may reach the disk before it was looked through. A relay's tokens are found while the body
-//! passes ([`PassingBody`]); for other rules it is kept in memory until it is whole.
+//! passes ([`StreamedBody`]); for other rules it is kept in memory until it is whole.
 
 use super::fault::RecorderFaults;
 use super::sync::DiskSync;
 use crate::private_files::SideFolder;
-use crate::redact::PassingBody;
+use crate::redact::StreamedBody;
 use crate::{Error, RecordErrorPolicy, Redaction};
 use bytes::Bytes;
 use std::fs::File;
@@ -104,7 +104,7 @@ pub struct SideFile {
     /// The body, if it must not be written before it is whole.
     held: Option<Vec<u8>>,
     /// What hides tokens in the body while it passes.
-    passing: Option<PassingBody>,
+    streamed: Option<StreamedBody>,
     len: u64,
     /// Where messages wait for the disk: who forces the file onto it.
     disk: Option<DiskSync>,
@@ -132,7 +132,7 @@ impl SideFile {
         SideFile {
             open: None,
             held: None,
-            passing: None,
+            streamed: None,
             len: 0,
             disk: None,
             on_error: RecordErrorPolicy::Warn,
@@ -151,7 +151,7 @@ impl SideFile {
         let mut side = SideFile {
             open: None,
             held: None,
-            passing: None,
+            streamed: None,
             len: 0,
             disk,
             on_error,
@@ -177,8 +177,8 @@ impl SideFile {
 
     /// This file for a body that is looked through: while it passes, or in memory until its line is written.
     pub(super) fn with_redaction(mut self, redaction: &Redaction) -> SideFile {
-        self.passing = redaction.passing_body();
-        if self.passing.is_none() {
+        self.streamed = redaction.streamed_body();
+        if self.streamed.is_none() {
             self.held = Some(Vec::new());
         }
         self
@@ -186,11 +186,11 @@ impl SideFile {
 
     /// Appends bytes. Under the policy `warn` a failure loses the body, is remembered for [`crate::Recorder::warning`], and is not an error here.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        let Some(mut passing) = self.passing.take() else {
+        let Some(mut streamed) = self.streamed.take() else {
             return self.store(bytes);
         };
-        let stored = passing.piece(bytes, |shown| self.store(shown));
-        self.passing = Some(passing);
+        let stored = streamed.piece(bytes, |shown| self.store(shown));
+        self.streamed = Some(streamed);
         stored
     }
 
@@ -227,13 +227,13 @@ impl SideFile {
     }
 
     pub(super) fn finish_as(mut self, name: String) -> Result<SideName, Error> {
-        let Some(mut passing) = self.passing.take() else {
+        let Some(mut streamed) = self.streamed.take() else {
             return self.finish_stored(name);
         };
-        self.store(&passing.end())?;
+        self.store(&streamed.end())?;
         let redacted = RedactedSide {
             len: self.len,
-            hidden: passing.hidden(),
+            hidden: streamed.hidden(),
         };
         let stored = self.finish_stored(name)?;
         Ok(SideName {

@@ -13,7 +13,7 @@ const KEPT_MAX: usize = WINDOW / 2;
 
 /// How the rules for relays are applied to text.
 #[derive(Debug)]
-pub(super) struct PassingRules {
+pub(super) struct StreamedRules {
     /// Whether they may apply to a text, however it is escaped.
     any: Regex,
     /// What to hide: the whole, or one of its groups: a value in quotes, one in escaped quotes, one of a URL.
@@ -26,7 +26,7 @@ pub(super) struct PassingRules {
 
 /// A body of which some has passed.
 #[derive(Debug)]
-pub(crate) struct PassingBody {
+pub(crate) struct StreamedBody {
     redaction: Redaction,
     /// What has come and was not passed on.
     text: Vec<u8>,
@@ -48,8 +48,8 @@ enum SecretKind {
     Parameter,
 }
 
-impl PassingRules {
-    pub(super) fn new(nonce: &str) -> Result<PassingRules, regex::Error> {
+impl StreamedRules {
+    pub(super) fn new(nonce: &str) -> Result<StreamedRules, regex::Error> {
         // Whatever has the word of the session looks like a mark.
         let any = [JWT, r"(?i-u)access[-_. ]?token", r"(?-u)\\u00", nonce];
         let value = r#"(?i-u)access[-_.]?token"\s*:\s*"((?s:[^"\\]|\\.)+)"#;
@@ -57,7 +57,7 @@ impl PassingRules {
         let parameter = r#"(?i-u)access[-_.]?token=([^&\s"'\\#]+)"#;
         let value_begins = r#"(?i-u)access[-_.]?token(?:=|\\*"?\s*(?::\s*(?:\\*"?)?)?)"#;
         let word = r"(?-u)[A-Za-z0-9_.-]+";
-        Ok(PassingRules {
+        Ok(StreamedRules {
             any: any_pattern(&any)?,
             secret: any_pattern(&[JWT, value, nested, parameter, nonce])?,
             beginning: Regex::new(&format!("(?:{value_begins}|{word})$"))?,
@@ -70,9 +70,9 @@ impl PassingRules {
     }
 }
 
-impl PassingBody {
-    pub(super) fn new(redaction: Redaction) -> PassingBody {
-        PassingBody {
+impl StreamedBody {
+    pub(super) fn new(redaction: Redaction) -> StreamedBody {
+        StreamedBody {
             redaction,
             text: Vec::new(),
             inside: None,
@@ -110,7 +110,7 @@ impl PassingBody {
     fn look_through(&mut self, keep: usize) -> Vec<u8> {
         let text = std::mem::take(&mut self.text);
         let redaction = self.redaction.clone();
-        let Some(rules) = &redaction.0.rules.passing else {
+        let Some(rules) = &redaction.0.rules.streamed else {
             return text;
         };
         let mut done = 0;
@@ -215,7 +215,7 @@ mod tests {
     /// What is stored of a body that comes in pieces of this length, and how much of it was hidden.
     fn passed(text: &str, length: usize) -> (String, u32) {
         let redaction = redaction();
-        let mut body = redaction.passing_body().unwrap();
+        let mut body = redaction.streamed_body().unwrap();
         let mut stored = Vec::new();
         for piece in text.as_bytes().chunks(length) {
             let store = |bytes: &[u8]| {
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn a_mark_of_the_sender_is_hidden() {
         let redaction = redaction();
-        let mut body = redaction.passing_body().unwrap();
+        let mut body = redaction.streamed_body().unwrap();
         let fake = format!("\"[redacted:{}:1]\"", redaction.facts().nonce);
         body.piece(fake.as_bytes(), |_| Ok::<(), ()>(())).unwrap();
         assert_ne!(body.end(), fake.as_bytes());
@@ -330,6 +330,6 @@ mod tests {
             ..RedactionRules::default()
         };
         let redaction = Redaction::new(&rules).unwrap().unwrap();
-        assert!(redaction.passing_body().is_none());
+        assert!(redaction.streamed_body().is_none());
     }
 }
