@@ -8,16 +8,21 @@ use std::process::Command;
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use crate::agents;
 use crate::process::{command, output, root, run};
 
 /// The file that says that a directory is whole.
 const STAMP: &str = ".installed";
+
+/// Where the Node of the fixtures is, in their directory.
+const NODE: &str = "node/node_modules/.bin";
 
 /// An installed set of peers.
 pub struct Fixtures {
     directory: PathBuf,
     /// The Python that has Magg, unless its tests are skipped.
     magg: Option<PathBuf>,
+    agents: PathBuf,
 }
 
 /// The Pythons that Magg may be installed for, by preference. It needs 3.12.
@@ -32,9 +37,15 @@ impl Fixtures {
         &self.directory
     }
 
+    /// The directory of a Node that is newer than Debian's.
+    pub fn node(&self) -> PathBuf {
+        self.directory.join(NODE)
+    }
+
     /// Tells a test run where the peers are.
     pub fn export(&self, command: &mut Command) {
         command.env("MCP_PROXY_FIXTURES", &self.directory);
+        command.env("MCP_PROXY_AGENTS", &self.agents);
         if let Some(magg) = &self.magg {
             command.env("MCP_PROXY_MAGG_PYTHON", magg);
         }
@@ -64,7 +75,7 @@ pub fn install() -> Result<Fixtures> {
     install_once(&directory.join("node"), "Node 22", |to| {
         npm_ci("fixtures/node", to, None)
     })?;
-    let node = directory.join("node/node_modules/.bin");
+    let node = directory.join(NODE);
     install_once(&directory.join("npm"), "npm peers", |to| {
         npm_ci("fixtures/npm", to, Some(&node))
     })?;
@@ -72,7 +83,12 @@ pub fn install() -> Result<Fixtures> {
         pip("python3", "fixtures/python/requirements.txt", to)
     })?;
     let magg = install_magg()?;
-    Ok(Fixtures { directory, magg })
+    let agents = agents::install(&node)?;
+    Ok(Fixtures {
+        directory,
+        magg,
+        agents,
+    })
 }
 
 /// Magg has pins of its own, and a directory of its own, because it needs a newer Python than the other peers.
@@ -154,15 +170,24 @@ pub fn install_once(
     std::fs::write(&stamp, "").with_context(|| format!("writing {}", stamp.display()))
 }
 
-fn npm_ci(from: &str, to: &Path, node: Option<&Path>) -> Result<()> {
+/// Installs what a lock file pins, and nothing else.
+pub fn npm_ci(from: &str, to: &Path, node: Option<&Path>) -> Result<()> {
+    npm(&["ci"], from, to, node)
+}
+
+/// Installs what a lock file pins although it lacks some builds for other systems, which `npm ci` refuses to do.
+pub fn npm_install(from: &str, to: &Path, node: Option<&Path>) -> Result<()> {
+    npm(&["install", "--no-save"], from, to, node)
+}
+
+fn npm(verb: &[&str], from: &str, to: &Path, node: Option<&Path>) -> Result<()> {
     for name in ["package.json", "package-lock.json", ".npmrc"] {
         std::fs::copy(root().join(from).join(name), to.join(name))
             .with_context(|| format!("copying {from}/{name}"))?;
     }
     // No package of ours needs its install script, and one that wants to run unasked is not welcome.
     let mut npm = command("npm");
-    npm.current_dir(to).args([
-        "ci",
+    npm.current_dir(to).args(verb).args([
         "--ignore-scripts",
         "--no-audit",
         "--no-fund",
@@ -171,10 +196,10 @@ fn npm_ci(from: &str, to: &Path, node: Option<&Path>) -> Result<()> {
     if let Some(node) = node {
         npm.env("PATH", search_path(node)?);
     }
-    run(&format!("npm ci ({from})"), &mut npm)
+    run(&format!("npm {} ({from})", verb[0]), &mut npm)
 }
 
-fn pip(python: &str, requirements: &str, to: &Path) -> Result<()> {
+pub fn pip(python: &str, requirements: &str, to: &Path) -> Result<()> {
     run(
         &format!("{python} -m venv"),
         command(python).args(["-m", "venv"]).arg(to),
@@ -202,7 +227,7 @@ fn search_path(first: &Path) -> Result<std::ffi::OsString> {
     std::env::join_paths(all).map_err(|error| anyhow!("PATH: {error}"))
 }
 
-fn digest(files: &[&str]) -> Result<String> {
+pub fn digest(files: &[&str]) -> Result<String> {
     let mut hasher = DefaultHasher::new();
     for file in files {
         hasher.write(&std::fs::read(root().join(file)).with_context(|| format!("reading {file}"))?);

@@ -2,6 +2,7 @@
 //! seconds on a new machine. Nothing here is part of the product.
 
 mod advisories;
+mod agents;
 mod bench;
 mod fixtures;
 mod man;
@@ -18,6 +19,7 @@ cargo xtask <command>
 
   test [--long]      everything CI runs: formatting, lints, docs, tidy, licences, tests, real peers
                      --long adds 60 s of fuzzing and gives every property 20,000 cases
+  test agents        the hub with every agent program that we know how to start (installs 3 GB)
   setup              install what the tests need, into the user's cache directory
   tidy               the house rules that rustc and clippy do not know
   bench NAME [ARG…]  build with the dist profile and run one benchmark, e.g. `bench carry`
@@ -41,6 +43,7 @@ fn dispatch(arguments: &[String]) -> anyhow::Result<()> {
     match arguments.as_slice() {
         ["test"] => test::run(test::TestLength::Normal),
         ["test", "--long"] => test::run(test::TestLength::Long),
+        ["test", "agents"] => agents::test(),
         ["setup"] => setup::run(&[]).map(drop),
         ["tidy"] => tidy::run(),
         ["bench", name, rest @ ..] => bench::run(name, rest),

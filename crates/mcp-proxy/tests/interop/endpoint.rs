@@ -110,6 +110,11 @@ pub fn memory(folder: &Path) -> TestEndpoint {
     TestEndpoint::command(vec!["env".into(), file, fixtures::node(), program])
 }
 
+/// Our own small server for the agent programs.
+pub fn probe() -> TestEndpoint {
+    TestEndpoint::command(vec![fixtures::python(), fixtures::agent("probe_server.py")])
+}
+
 /// A server of the hub: its name, how it is reached, and the hub's options for it.
 pub struct MountedServer {
     pub name: &'static str,

@@ -53,6 +53,11 @@ pub fn peer(name: &str) -> String {
     text(&own().join("peers").join(name))
 }
 
+/// One of our own files for the agent programs in `fixtures/agents`.
+pub fn agent(name: &str) -> String {
+    text(&own().join("agents").join(name))
+}
+
 /// The id that browsers make of the key in the manifest of `fixtures/extension`.
 pub const EXTENSION_ID: &str = "acjlhcdbljaakcjcokhfdfkphlbdiemn";
 

@@ -10,6 +10,7 @@
     reason = "a test that cannot go on should stop loudly, and say what it saw"
 )]
 
+mod agents;
 mod browser;
 mod checks;
 mod chromium;
