@@ -21,6 +21,9 @@ const COVERED_NAME: f32 = 100.0;
 /// How much of a score depends on the share of the query that a document covers.
 const COVERAGE: f32 = 0.3;
 
+/// How many of the best hits are looked at to see whether something fits.
+const FITTING_HITS: usize = 3;
+
 /// Matches that are collected beyond twice the limit before the worst of them are dropped.
 const SPARE_MATCHES: usize = 64;
 
@@ -45,6 +48,8 @@ pub struct SearchQuery<'a> {
 pub struct SearchResults {
     /// All documents that match, also those beyond the limit.
     pub total: usize,
+    /// Whether the best one has enough of what the query asks for. There are always some words that some document has.
+    pub fits: bool,
     /// The best ones, best first.
     pub hits: Vec<SearchHit>,
 }
@@ -122,7 +127,17 @@ impl SearchIndex {
             scores.add_to_matches(&reading);
         }
         scores.add_names(text);
-        scores.results(query.limit, is_visible)
+        scores.results(query.limit, enough_certainty(&concepts), is_visible)
+    }
+}
+
+/// How much of a query a document must have more than to fit it. Long queries tell a story around what they want.
+fn enough_certainty(concepts: &[Concept]) -> f32 {
+    let all: f32 = concepts.iter().map(|concept| concept.certainty).sum();
+    match all {
+        ..3.5 => all * 0.5,
+        ..6.5 => all * 0.4,
+        _ => all * 0.3,
     }
 }
 
@@ -146,6 +161,8 @@ struct ScoreBoard<'a> {
     scores: Vec<f32>,
     /// What the concepts that each document has are worth, however well it has them.
     covered: Vec<f32>,
+    /// How certain it is that each document has something of the query.
+    certainty: Vec<f32>,
     fields: Vec<FieldSet>,
     /// What the concept at hand is worth in each document.
     best: Vec<f32>,
@@ -165,6 +182,7 @@ impl<'a> ScoreBoard<'a> {
             offsets,
             scores: vec![0.0; documents],
             covered: vec![0.0; documents],
+            certainty: vec![0.0; documents],
             fields: vec![FieldSet::default(); documents],
             best: vec![0.0; documents],
             touched: Vec::new(),
@@ -178,6 +196,7 @@ impl<'a> ScoreBoard<'a> {
             let at = at as usize;
             self.scores[at] += self.best[at];
             self.covered[at] += concept.worth();
+            self.certainty[at] += concept.certainty;
             self.best[at] = 0.0;
         }
     }
@@ -248,7 +267,12 @@ impl<'a> ScoreBoard<'a> {
         }
     }
 
-    fn results(self, limit: usize, is_visible: &dyn Fn(usize, usize) -> bool) -> SearchResults {
+    fn results(
+        self,
+        limit: usize,
+        enough: f32,
+        is_visible: &dyn Fn(usize, usize) -> bool,
+    ) -> SearchResults {
         let mut matches = Vec::new();
         let mut total = 0;
         let mut least = 0.0;
@@ -270,6 +294,12 @@ impl<'a> ScoreBoard<'a> {
             }
         }
         keep_best(&mut matches, limit);
+        let fits = matches
+            .iter()
+            .take(FITTING_HITS)
+            .any(|(score, segment, document)| {
+                *score >= PART_OF_NAME || self.certainty[self.offsets[*segment] + document] > enough
+            });
         let hits = matches
             .into_iter()
             .map(|(score, segment, document)| SearchHit {
@@ -280,6 +310,7 @@ impl<'a> ScoreBoard<'a> {
             });
         SearchResults {
             total,
+            fits,
             hits: hits.collect(),
         }
     }

@@ -30,6 +30,9 @@ const SPLIT: f32 = 0.8;
 /// What the words of a phrase are still worth when the phrase is a concept of its own.
 const IN_PHRASE: f32 = 0.6;
 
+/// What is known about a document that has a correction of an unknown word, compared with one that has a known word.
+const UNCERTAIN: f32 = 0.5;
+
 /// The first words of questions.
 const QUESTION_WORDS: &[&str] = &[
     "which", "what", "who", "whose", "how", "where", "when", "is", "are", "was", "were", "did",
@@ -51,6 +54,9 @@ const READING_WORDS: &[(&str, f32)] = &[
 #[derive(Clone, Debug)]
 pub(crate) struct Concept {
     pub(crate) terms: Vec<Alternative>,
+    /// How much it says about a document that it has this: a word that nobody knows may be a name, and a slip of the pen may be
+    /// meant for another word.
+    pub(crate) certainty: f32,
 }
 
 /// A known word that a typed one may have been meant for.
@@ -79,7 +85,8 @@ pub(crate) fn bounded(text: &str) -> &str {
 /// What a query asks for.
 pub(crate) fn concepts(text: &str, vocabulary: &Vocabulary) -> Vec<Concept> {
     let mut words = query_words(text);
-    let mut concepts = phrase_concepts(&mut words, vocabulary);
+    let synonyms = synonym_weight(words.len());
+    let mut concepts = phrase_concepts(&mut words, synonyms, vocabulary);
     let mut unknown = 0;
     for word in &words {
         let term = TermHash::of(&word.stem);
@@ -89,13 +96,30 @@ pub(crate) fn concepts(text: &str, vocabulary: &Vocabulary) -> Vec<Concept> {
             continue;
         }
         let terms = match is_known {
-            true => known_terms(word, vocabulary),
-            false => unknown_terms(word, vocabulary),
+            true => known_terms(word, synonyms, vocabulary),
+            false => unknown_terms(word, synonyms, vocabulary),
         };
-        concepts.push(Concept::of(terms));
+        let certainty = match (is_known, word.weight < 1.0) {
+            // The phrase counts for its words.
+            (_, true) => 0.0,
+            (true, false) => 1.0,
+            (false, false) => UNCERTAIN,
+        };
+        concepts.push(Concept {
+            certainty,
+            ..Concept::of(terms)
+        });
     }
-    concepts.retain(|concept| !concept.terms.is_empty());
     concepts
+}
+
+/// What a word is worth that only stands for one of the query. A long query has enough words of its own, and the words that may
+/// stand for them are more and more about something else.
+fn synonym_weight(words: usize) -> f32 {
+    const SHORT: f32 = 6.0;
+    const LONG: f32 = 12.0;
+    let length = ((words as f32 - SHORT) / (LONG - SHORT)).clamp(0.0, 1.0);
+    1.0 - 0.5 * length
 }
 
 /// What a question asks for next to its words: `which …` and `who …` want to know something, not to change it.
@@ -131,7 +155,11 @@ fn query_words(text: &str) -> Vec<QueryWord> {
 }
 
 /// The concepts of phrases. Their words count less from then on, and words that occur again are taken out.
-fn phrase_concepts(words: &mut Vec<QueryWord>, vocabulary: &Vocabulary) -> Vec<Concept> {
+fn phrase_concepts(
+    words: &mut Vec<QueryWord>,
+    synonyms: f32,
+    vocabulary: &Vocabulary,
+) -> Vec<Concept> {
     let mut concepts = Vec::new();
     let stems: Vec<String> = words.iter().map(|word| word.stem.clone()).collect();
     let mut at = 0;
@@ -144,7 +172,7 @@ fn phrase_concepts(words: &mut Vec<QueryWord>, vocabulary: &Vocabulary) -> Vec<C
             at += 1;
             continue;
         };
-        let terms = expand(TermHash::of(&phrase.term()), 1.0, vocabulary);
+        let terms = expand(TermHash::of(&phrase.term()), 1.0, synonyms, vocabulary);
         concepts.push(Concept::of(terms));
         for word in &mut words[at..at + phrase.len()] {
             word.weight = IN_PHRASE;
@@ -164,20 +192,31 @@ fn phrase_concepts(words: &mut Vec<QueryWord>, vocabulary: &Vocabulary) -> Vec<C
 
 /// A term and those that may stand for it, each with its rarity. No alternative is worth more than the word itself: a rare word
 /// for a common thing does not make that thing rare.
-fn expand(term: TermHash, weight: f32, vocabulary: &Vocabulary) -> Vec<Alternative> {
+fn expand(term: TermHash, weight: f32, synonyms: f32, vocabulary: &Vocabulary) -> Vec<Alternative> {
     let others = Thesaurus::get().alternatives(term);
     let cap = match vocabulary.rarity(term) {
         // Nobody uses the word, so the thing is as common as the words for it are on average.
         0.0 => mean_rarity(others, vocabulary),
         own => own,
     };
+    // If nobody uses the word, the words for it are all that there is.
+    let synonyms = if vocabulary.contains(term) {
+        synonyms
+    } else {
+        1.0
+    };
     let own = Alternative { term, weight: 1.0 };
-    let all = std::iter::once(&own).chain(others);
-    all.map(|other| Alternative {
-        term: other.term,
-        weight: other.weight * weight * vocabulary.rarity(other.term).min(cap),
-    })
-    .collect()
+    let others = others.iter().map(|other| Alternative {
+        weight: other.weight * synonyms,
+        ..*other
+    });
+    std::iter::once(own)
+        .chain(others)
+        .map(|other| Alternative {
+            term: other.term,
+            weight: other.weight * weight * vocabulary.rarity(other.term).min(cap),
+        })
+        .collect()
 }
 
 /// The mean of those that documents have.
@@ -192,15 +231,15 @@ fn mean_rarity(terms: &[Alternative], vocabulary: &Vocabulary) -> f32 {
 }
 
 /// A word of documents or of the thesaurus. One that only the thesaurus has may also be a slip: `crate` for `create`.
-fn known_terms(word: &QueryWord, vocabulary: &Vocabulary) -> Vec<Alternative> {
+fn known_terms(word: &QueryWord, synonyms: f32, vocabulary: &Vocabulary) -> Vec<Alternative> {
     let term = TermHash::of(&word.stem);
-    let mut terms = expand(term, word.weight, vocabulary);
+    let mut terms = expand(term, word.weight, synonyms, vocabulary);
     if !vocabulary.contains(term) && word.text.len() >= MIN_SLIP {
         let likely = corrections(word, 1, vocabulary).into_iter();
         let likely = likely.filter(|correction| correction.documents > 0).take(1);
         for correction in likely {
             let weight = SLIP * word.weight;
-            terms.extend(expand(correction.term(), weight, vocabulary));
+            terms.extend(expand(correction.term(), weight, synonyms, vocabulary));
         }
     }
     terms
@@ -208,8 +247,8 @@ fn known_terms(word: &QueryWord, vocabulary: &Vocabulary) -> Vec<Alternative> {
 
 /// What a word may have been meant for that nobody knows: one that it begins, one that it is a slip of, two that were written
 /// as one, or one that it has several slips of.
-fn unknown_terms(word: &QueryWord, vocabulary: &Vocabulary) -> Vec<Alternative> {
-    let completed = complete(word, vocabulary);
+fn unknown_terms(word: &QueryWord, synonyms: f32, vocabulary: &Vocabulary) -> Vec<Alternative> {
+    let completed = complete(word, synonyms, vocabulary);
     if !completed.is_empty() {
         return completed;
     }
@@ -218,19 +257,26 @@ fn unknown_terms(word: &QueryWord, vocabulary: &Vocabulary) -> Vec<Alternative> 
     let is_one_slip = found.first().is_some_and(|best| best.edits == 1);
     match split(&word.text, vocabulary) {
         Some(parts) if !is_one_slip => parts,
-        _ => correct(word, &found, vocabulary),
+        _ => correct(word, &found, synonyms, vocabulary),
     }
 }
 
-fn complete(word: &QueryWord, vocabulary: &Vocabulary) -> Vec<Alternative> {
+fn complete(word: &QueryWord, synonyms: f32, vocabulary: &Vocabulary) -> Vec<Alternative> {
     if word.text.len() < 3 {
         return Vec::new();
     }
     let mut completions = vocabulary.beginning_with(&word.text);
     completions.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
     let best = completions.iter().take(MAX_COMPLETIONS);
-    best.flat_map(|text| expand(TermHash::of(text), COMPLETED * word.weight, vocabulary))
-        .collect()
+    best.flat_map(|text| {
+        expand(
+            TermHash::of(text),
+            COMPLETED * word.weight,
+            synonyms,
+            vocabulary,
+        )
+    })
+    .collect()
 }
 
 /// `webhookurl` is looked for as `webhook` and `url`, if documents have both.
@@ -249,7 +295,12 @@ fn split(word: &str, vocabulary: &Vocabulary) -> Option<Vec<Alternative>> {
 }
 
 /// The terms of the likeliest corrections. None is worth more than the first, for a rare word is not the likelier one.
-fn correct(word: &QueryWord, found: &[Correction], vocabulary: &Vocabulary) -> Vec<Alternative> {
+fn correct(
+    word: &QueryWord,
+    found: &[Correction],
+    synonyms: f32,
+    vocabulary: &Vocabulary,
+) -> Vec<Alternative> {
     // A word that is one edit away makes those that are two away unlikely.
     let Some(least) = found.first().map(|best| best.edits) else {
         return Vec::new();
@@ -269,7 +320,7 @@ fn correct(word: &QueryWord, found: &[Correction], vocabulary: &Vocabulary) -> V
             continue;
         }
         seen.push(correction.term());
-        let expanded = expand(correction.term(), weight, vocabulary);
+        let expanded = expand(correction.term(), weight, synonyms, vocabulary);
         let most = expanded.iter().map(|term| term.weight).fold(0.0, f32::max);
         let factor = if most > cap { cap / most } else { 1.0 };
         cap = cap.min(most.max(f32::MIN_POSITIVE));
@@ -357,6 +408,9 @@ impl Concept {
                 kept.push(term);
             }
         }
-        Concept { terms: kept }
+        Concept {
+            terms: kept,
+            certainty: 1.0,
+        }
     }
 }

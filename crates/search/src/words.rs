@@ -59,6 +59,10 @@ fn split_run(run: &str, visit: &mut impl FnMut(&str)) {
     let has_digits = run.bytes().any(|b| b.is_ascii_digit());
     let short_mix = has_digits && lower.len() <= 4 && parts.len() > 1;
     for part in &parts {
+        if part.chars().all(is_ideograph) {
+            pairs_of(part, visit);
+            continue;
+        }
         let word = part.to_lowercase();
         if !(short_mix && word.len() == 1) {
             visit(cut(&word, MAX_WORD_BYTES));
@@ -69,6 +73,18 @@ fn split_run(run: &str, visit: &mut impl FnMut(&str)) {
             || parts.len() == 2 && !has_digits && run.is_ascii() && lower.len() <= MAX_JOINED_BYTES)
     {
         visit(&lower);
+    }
+}
+
+/// Scripts without spaces: each pair of neighbours is a word, and a character that stands alone.
+fn pairs_of(run: &str, visit: &mut impl FnMut(&str)) {
+    let starts: Vec<usize> = run.char_indices().map(|(at, _)| at).collect();
+    if starts.len() == 1 {
+        return visit(run);
+    }
+    for (place, start) in starts[..starts.len() - 1].iter().enumerate() {
+        let end = starts.get(place + 2).copied().unwrap_or(run.len());
+        visit(&run[*start..end]);
     }
 }
 
@@ -91,8 +107,7 @@ fn parts_of(run: &str) -> Vec<&str> {
 fn is_boundary(chars: &[(usize, char)], i: usize) -> bool {
     let (before, here) = (chars[i - 1].1, chars[i].1);
     if is_ideograph(before) || is_ideograph(here) {
-        // Scripts without spaces: each character is a word.
-        return true;
+        return !(is_ideograph(before) && is_ideograph(here));
     }
     if before.is_numeric() != here.is_numeric() {
         return true;
@@ -129,7 +144,8 @@ mod tests {
             ("s3 k8s", "s3 k8s"),
             ("base64", "base 64"),
             ("a colleague's", "a colleague"),
-            ("地図", "地 図"),
+            ("地図", "地図"),
+            ("東京駅mapを", "東京 京駅 map を"),
         ] {
             assert_eq!(words_of(text).join(" "), words, "{text}");
         }

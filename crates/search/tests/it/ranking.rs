@@ -218,3 +218,55 @@ fn huge_texts_are_bounded() {
     };
     assert_eq!(index.search(&query, &|_, _| true).total, 1);
 }
+
+#[test]
+fn d37_a_search_knows_whether_something_fits() {
+    let tools: &[(&str, &str)] = &[
+        (
+            "delete_observations",
+            "Deletes observations from the knowledge graph",
+        ),
+        ("read_file", "Reads a file as text"),
+        ("write_file", "Creates a file or overwrites it"),
+        ("list_files", "Lists the files of a folder"),
+        ("get_current_time", "Tells the current time in a time zone"),
+    ];
+    let index = SearchIndex::new(vec![segment("s", tools)]);
+    let fits = |text: &str| {
+        let results = index.search(&SearchQuery { text, limit: 10 }, &|_, _| true);
+        assert!(!results.hits.is_empty(), "{text}");
+        results.fits
+    };
+    for text in [
+        "read a file",
+        "what time is it in Tokyo",
+        "read_file",
+        "list",
+    ] {
+        assert!(fits(text), "{text}");
+    }
+    assert!(!fits("delete a folder of the team"));
+    assert!(!search("").fits);
+}
+
+#[test]
+fn scripts_without_spaces_are_found_by_pairs_of_characters() {
+    let tools = [
+        ("a", "東京の天気を調べる"),
+        ("b", "京都の地図を見る"),
+        ("c", "天の川を見る"),
+    ];
+    let index = SearchIndex::new(vec![segment("s", &tools)]);
+    for (text, best) in [
+        ("天気", 0),
+        ("東京", 0),
+        ("京都", 1),
+        ("地図", 1),
+        ("川", 2),
+    ] {
+        let results = index.search(&SearchQuery { text, limit: 10 }, &|_, _| true);
+        let found: Vec<usize> = results.hits.iter().map(|hit| hit.document).collect();
+        assert_eq!(found.first(), Some(&best), "{text}");
+        assert!(text == "川" || found.len() == 1, "{text}: {found:?}");
+    }
+}
