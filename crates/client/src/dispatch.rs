@@ -1,6 +1,6 @@
 //! The `proxy-dispatch` tool: search, and results that the server keeps in files.
 
-use mcp_proxy_tool::CapabilityType;
+use mcp_proxy_tool::{CapabilityType, DISPATCH_META_KEY};
 use rmcp::model::{CallToolResult, JsonObject};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -243,7 +243,8 @@ impl ProxyClient {
         query: &str,
         options: SearchOptions,
     ) -> Result<SearchAnswer, ClientError> {
-        let mut arguments = object(json!({"action": "search", "query": query}));
+        let mut arguments =
+            object(json!({"action": "search", "query": query, "format": "compact"}));
         if let Some(limit) = options.limit {
             arguments.insert("limit".to_owned(), limit.into());
         }
@@ -317,8 +318,7 @@ impl ProxyClient {
         let result = self
             .call_native_tool(&tool.name, Some(arguments), &options)
             .await?;
-        let facts = result.structured_content.as_ref();
-        let facts = facts.filter(|_| result.is_error == Some(true));
+        let facts = facts_of(&result).filter(|_| result.is_error == Some(true));
         let code = facts.and_then(|facts| Some(facts.get("code")?.as_str()?.to_owned()));
         let server_code = facts.and_then(|facts| facts.get("serverCode")?.as_i64());
         let Some(code) = code else {
@@ -347,14 +347,18 @@ pub(crate) fn text_of(result: CallToolResult) -> Result<ResultText, ClientError>
     }
     let text = result.content.first().and_then(|item| item.as_text());
     let text = text.ok_or_else(|| ClientError::decode("the answer", "it has no text"))?;
-    let facts = match &result.structured_content {
-        Some(Value::Object(facts)) => facts.clone(),
-        _ => JsonObject::new(),
-    };
     Ok(ResultText {
         text: text.text.clone(),
-        facts,
+        facts: facts_of(&result).cloned().unwrap_or_default(),
     })
+}
+
+/// What the tool says about a call in `_meta`, or in `structuredContent`, where other implementations and earlier
+/// versions put it.
+fn facts_of(result: &CallToolResult) -> Option<&JsonObject> {
+    let meta = result.meta.as_ref();
+    let facts = meta.and_then(|meta| meta.0.get(DISPATCH_META_KEY));
+    facts.or(result.structured_content.as_ref())?.as_object()
 }
 
 pub(crate) fn object(value: Value) -> JsonObject {

@@ -162,7 +162,7 @@ impl<S: Service<RoleServer>> ProxyTool<S> {
     /// ```
     pub fn tool(&self) -> Tool {
         // The definition is ours, and always a tool.
-        serde_json::from_slice(&definition(&self.options)).unwrap_or_default()
+        serde_json::from_slice(&definition(&self.options, "")).unwrap_or_default()
     }
 
     fn is_call_of_tool(&self, request: &ClientRequest) -> bool {

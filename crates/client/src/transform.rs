@@ -147,13 +147,15 @@ pub fn tool_result_as_resource_result(
     Ok(ReadResourceResult::new(contents))
 }
 
-/// The one embedded resource that a result consists of.
+/// The one embedded resource of a result. A list from which servers are missing says so in a text after it.
 pub(crate) fn single_resource<'a>(
     result: &'a CallToolResult,
     what: &str,
 ) -> Result<&'a EmbeddedResource, ClientError> {
     match result.content.as_slice() {
-        [item] => item.as_resource(),
+        [item, notes @ ..] if notes.iter().all(|note| note.as_text().is_some()) => {
+            item.as_resource()
+        }
         _ => None,
     }
     .ok_or_else(|| ClientError::decode(what, "the result is not one embedded resource"))

@@ -90,6 +90,8 @@ pub struct ServerListing {
     pub templates: Vec<Bytes>,
     /// The elements of `prompts`.
     pub prompts: Vec<Bytes>,
+    /// What the server says about itself, in one sentence.
+    pub about: Option<String>,
 }
 
 /// How each [`CatalogServer::uri_mark`] begins.

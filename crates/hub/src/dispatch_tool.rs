@@ -12,7 +12,6 @@ mod object;
 mod parameter;
 mod read_answer;
 mod search_answer;
-mod signature;
 mod suggestion;
 mod summary;
 
@@ -33,6 +32,7 @@ pub use catalog_answers::{
     render_list, render_status,
 };
 pub use definition::definition;
+pub(crate) use definition::parameter_schema;
 pub use error::{DispatchToolError, render_error};
 pub use parameter::DispatchParameter;
 pub use read_answer::{ReadResultFacts, ReadResultView, render_read_result};
@@ -40,6 +40,10 @@ pub use search_answer::{DispatchHit, render_search};
 
 /// The largest `limit`. A larger one counts as this.
 pub const MAX_SEARCH_LIMIT: u32 = 100;
+
+/// How many tools a `list` as text has when the call does not say, and the most.
+pub const DEFAULT_LIST_LIMIT: u64 = 100;
+const MAX_LIST_LIMIT: u64 = 1000;
 
 /// How many lines `head` and `tail` return when the call does not say.
 pub const DEFAULT_LINES: u64 = 50;
@@ -90,8 +94,10 @@ pub enum ReadResultOperation {
 /// The values of `format`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DispatchFormat {
-    /// What is needed to choose a tool.
+    /// One line for each item.
     #[default]
+    Text,
+    /// What is needed to choose a tool, as JSON.
     Compact,
     /// Whole descriptions and what is known about the server.
     Detail,
@@ -137,8 +143,8 @@ pub enum DispatchOperation {
         file: String,
         /// Which part.
         request: ReadRequest,
-        /// How much of it.
-        limit: ReadLimit,
+        /// How much of it, if the call says so.
+        limit: Option<ReadLimit>,
     },
 }
 
@@ -155,6 +161,10 @@ pub struct DispatchListQuery {
     pub include_annotations: AnnotationUse,
     /// How much is said about each.
     pub format: DispatchFormat,
+    /// The most tools to show. Only text has pages.
+    pub limit: u64,
+    /// How many tools to skip.
+    pub offset: u64,
 }
 
 /// What is searched for, and how it is shown.
@@ -274,11 +284,16 @@ impl ReadResultOperation {
 
 impl DispatchFormat {
     /// All formats, as they are listed to users.
-    pub const ALL: [DispatchFormat; 2] = [DispatchFormat::Compact, DispatchFormat::Detail];
+    pub const ALL: [DispatchFormat; 3] = [
+        DispatchFormat::Text,
+        DispatchFormat::Compact,
+        DispatchFormat::Detail,
+    ];
 
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
+            DispatchFormat::Text => "text",
             DispatchFormat::Compact => "compact",
             DispatchFormat::Detail => "detail",
         }

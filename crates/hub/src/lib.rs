@@ -15,6 +15,8 @@ mod driver;
 mod edit;
 mod hub;
 mod names;
+mod own_tool;
+mod read_tool;
 mod resolve;
 pub mod savings;
 mod server_link;
@@ -38,6 +40,10 @@ pub use hub::{
 pub use mcp_proxy_tool as proxy_tool;
 pub(crate) use mcp_proxy_tool::{json, json_text, tool_values, wording};
 pub use names::{AllowedNames, MAX_NAME_LENGTH, ServerNaming, default_prefix};
+pub use own_tool::OwnTool;
+pub use read_tool::{READ_TOOL_NAME, ReadToolOptions};
 pub use resolve::{LookupError, ResolvedItem};
 pub use server_link::{ClientId, LinkId};
-pub use settings::{HubSettings, OwnToolUse, ProfileSettings, ServerSettings, SpillSettings};
+pub use settings::{
+    HubSettings, OwnToolUse, ProfileSettings, ServerSettings, SpillSettings, SpillThreshold,
+};

@@ -15,14 +15,16 @@ use mcp_proxy_wire::Message;
 
 use crate::catalog::{Catalog, CatalogView, ItemKind, ServerListing, ToolExposure, ViewFilter};
 use crate::config::ExposeMode;
-use crate::dispatch_tool::{self, DispatchSpillReason, DispatchSpilledCall, DispatchToolOptions};
+use crate::dispatch_tool::{DispatchSpillReason, DispatchSpilledCall, DispatchToolOptions};
 use crate::hub::{DeclaredOutput, shorten_result};
 use crate::names::ServerNaming;
-use crate::proxy_tool::{self, ProxyToolOptions};
+use crate::own_tool::OwnTool;
+use crate::proxy_tool::ProxyToolOptions;
+use crate::read_tool::ReadToolOptions;
 
 pub use break_even::BreakEven;
 pub use calls::MeasuredCall;
-pub use lookups::{LookupAnswer, LookupCost, MAX_SAMPLES, QUERY_WORDS};
+pub use lookups::{EXAMPLE_QUESTION, LookupAnswer, LookupCost, MAX_SAMPLES, QUERY_WORDS};
 pub use text_size::{CHARS_PER_TOKEN, TextSize};
 
 /// What is measured: definitions, and how they are shown.
@@ -62,12 +64,14 @@ pub struct ExposureReport {
     pub exposures: Vec<ExposureCost>,
     /// What it costs to find a tool that is not listed. Empty if there are no tools.
     pub lookups: Vec<LookupCost>,
+    /// What it costs in all to answer [`EXAMPLE_QUESTION`] with the `proxy` tool, if a tool fits.
+    pub example: Option<TextSize>,
 }
 
 impl ExposureReport {
     /// Measures all exposures of these definitions.
     pub fn measure(measured: &MeasuredCatalog) -> ExposureReport {
-        use ExposeMode::{All, Dispatch, Proxy};
+        use ExposeMode::{All, Dispatch, Proxy, Read};
 
         let unpinned = measured.without_pins();
         let (catalog, plain) = (measured.catalog(), unpinned.catalog());
@@ -77,6 +81,8 @@ impl ExposureReport {
             &[Proxy],
             &[Dispatch],
             &[Proxy, Dispatch],
+            &[Proxy, Read],
+            &[Dispatch, Read],
             &[All, Proxy],
             &[All, Dispatch],
             &[All, Proxy, Dispatch],
@@ -94,7 +100,9 @@ impl ExposureReport {
         }
         let tools = every_tool.count(ItemKind::Tool);
         let limit = measured.proxy_tool.default_limit;
+        let with_proxy = ExposureCost::of(&unpinned.view(&plain, &[Proxy]), &[Proxy]).size;
         ExposureReport {
+            example: measured.example(with_proxy, &every_tool),
             tools,
             page_tools: usize::try_from(limit).map_or(tools, |limit| tools.min(limit)),
             exposures,
@@ -174,8 +182,15 @@ impl MeasuredCatalog {
 
     fn view(&self, catalog: &Arc<Catalog>, expose: &[ExposeMode]) -> CatalogView {
         let own_tools = expose.iter().filter_map(|mode| match mode {
-            ExposeMode::Proxy => Some(proxy_tool::definition(&self.proxy_tool)),
-            ExposeMode::Dispatch => Some(dispatch_tool::definition(&self.dispatch_tool)),
+            ExposeMode::Proxy => Some(OwnTool::Proxy(self.proxy_tool.clone())),
+            ExposeMode::Dispatch => Some(OwnTool::Dispatch(self.dispatch_tool.clone())),
+            ExposeMode::Read => Some(OwnTool::Read(ReadToolOptions {
+                with_proxy: expose.contains(&ExposeMode::Proxy),
+                dispatch: expose
+                    .contains(&ExposeMode::Dispatch)
+                    .then(|| self.dispatch_tool.name.clone()),
+                ..ReadToolOptions::alone(self.proxy_tool.clone())
+            })),
             ExposeMode::All => None,
         });
         catalog.view(&ViewFilter {

@@ -1,6 +1,5 @@
 //! What a hub is made with.
 
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,8 +27,12 @@ pub struct HubSettings {
     pub server_info: Bytes,
     /// `clientInfo` towards servers, as JSON.
     pub client_info: Bytes,
-    /// How long the first answer to a client may wait for servers that are starting.
+    /// How long after the start of a server the answers to clients wait for it.
     pub settle: Duration,
+    /// How long after the start of a server that has never been listed lists wait for it. Many clients ask only once.
+    pub first_list: Duration,
+    /// How long a call may wait for a server that is starting.
+    pub start_patience: Duration,
 }
 
 /// What a client sees.
@@ -43,6 +46,8 @@ pub struct ProfileSettings {
     pub proxy_tool: OwnToolUse,
     /// Whether the `proxy-dispatch` tool is offered.
     pub dispatch_tool: OwnToolUse,
+    /// Whether the `proxy-read` tool is offered.
+    pub read_tool: OwnToolUse,
 }
 
 /// When results are kept in files, and where.
@@ -50,17 +55,28 @@ pub struct ProfileSettings {
 pub struct SpillSettings {
     /// Where they are kept. Without it, every result is in its answer.
     pub store: Option<Arc<SpillStore>>,
-    /// Results of more bytes are kept in a file, whether a call asks for it or not.
-    pub threshold: Option<NonZeroU64>,
+    /// Which results are kept in a file although no call asks for it.
+    pub threshold: SpillThreshold,
     /// What objects and arrays are written as.
     pub format: SpillFormat,
+}
+
+/// From which size on results are kept in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpillThreshold {
+    /// Results of `proxy-dispatch` that do not fit what its client shows a model. Others never.
+    ByClient,
+    /// None.
+    Never,
+    /// All results of tools that have more bytes.
+    Above(u64),
 }
 
 impl Default for SpillSettings {
     fn default() -> SpillSettings {
         SpillSettings {
             store: None,
-            threshold: None,
+            threshold: SpillThreshold::ByClient,
             format: SpillFormat::Json,
         }
     }

@@ -9,8 +9,6 @@ pub struct ReadLimit(usize);
 impl ReadLimit {
     /// As much as any answer may have.
     pub const MOST: ReadLimit = ReadLimit(MAX_ANSWER - NOTE);
-    /// What a model can read without filling its context: about 4,000 tokens.
-    pub const DEFAULT_BYTES: u64 = 16_384;
 
     /// So many bytes, if they are not more than [`ReadLimit::MOST`].
     pub fn bytes(bytes: u64) -> ReadLimit {
@@ -20,12 +18,6 @@ impl ReadLimit {
 
     pub(crate) fn get(self) -> usize {
         self.0
-    }
-}
-
-impl Default for ReadLimit {
-    fn default() -> ReadLimit {
-        ReadLimit::bytes(ReadLimit::DEFAULT_BYTES)
     }
 }
 

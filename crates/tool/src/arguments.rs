@@ -1,7 +1,7 @@
 //! From the arguments of a call to the operation that is meant.
 //!
 //! `null` counts as not given. Values are checked first, then combinations, in the order in which the reference
-//! implementation does it, which also lets an empty `path` or `args` pass where none is allowed.
+//! implementation does it. Where a parameter is not allowed, an empty value or its default passes.
 
 mod server_arguments;
 
@@ -13,8 +13,9 @@ use mcp_proxy_wire::{Message, Span};
 use self::server_arguments::server_arguments;
 use super::suggestion::{suggest_action, suggest_parameter, suggest_type};
 use super::{
-    CapabilityType, ListFilter, ListQuery, MAX_LIMIT, MAX_OPERATIONS, ProxyAction, ProxyOperation,
-    ProxyParameter, ProxyToolError, ProxyToolOptions,
+    CapabilityType, DEFAULT_SEARCH_LIMIT, ListDetail, ListFilter, ListQuery, MAX_LIMIT,
+    MAX_OPERATIONS, ProxyAction, ProxyOperation, ProxyParameter, ProxyToolError, ProxyToolOptions,
+    SearchWords,
 };
 use crate::json;
 use crate::tool_values::whole_number;
@@ -31,6 +32,7 @@ struct Arguments<'a> {
     value: &'a Message,
     /// Where the value of each parameter stands, in the order of [`ProxyParameter::ALL`].
     given: [Option<Span>; ProxyParameter::ALL.len()],
+    options: &'a ProxyToolOptions,
 }
 
 /// What the `arguments` of a call ask for.
@@ -52,9 +54,10 @@ fn parse_operation(
     if value.slice(object).first() != Some(&b'{') {
         return Err(ProxyToolError::ArgumentsNotAnObject);
     }
-    let arguments = Arguments::of(value, object)?;
+    let arguments = Arguments::of(value, object, options)?;
     match arguments.action()? {
-        ProxyAction::List => Ok(ProxyOperation::List(arguments.query(options)?)),
+        ProxyAction::Search => Ok(ProxyOperation::Search(arguments.search_words()?)),
+        ProxyAction::List => Ok(ProxyOperation::List(arguments.query()?)),
         ProxyAction::Info => {
             let (kind, path) = arguments.target(ProxyAction::Info)?;
             Ok(ProxyOperation::Info { kind, path })
@@ -69,18 +72,25 @@ fn parse_operation(
             })
         }
         ProxyAction::Batch if place == Place::InBatch => Err(ProxyToolError::NestedBatch),
-        ProxyAction::Batch => arguments.batch(options),
+        ProxyAction::Batch => arguments.batch(),
     }
 }
 
 impl<'a> Arguments<'a> {
     /// The members of the object at `object`, all of which must be parameters.
-    fn of(value: &'a Message, object: Span) -> Result<Arguments<'a>, ProxyToolError> {
+    fn of(
+        value: &'a Message,
+        object: Span,
+        options: &'a ProxyToolOptions,
+    ) -> Result<Arguments<'a>, ProxyToolError> {
         let mut given = [None; ProxyParameter::ALL.len()];
         for (key, member) in json::members(value, object) {
             let name = value.text_at(key).unwrap_or_default();
             let mut known = ProxyParameter::ALL.iter();
             let Some(place) = known.position(|known| known.as_str() == name) else {
+                if value.slice(member) == b"null" {
+                    continue;
+                }
                 return Err(ProxyToolError::UnknownParameter {
                     suggestion: suggest_parameter(&name),
                     name: name.into_owned(),
@@ -88,7 +98,11 @@ impl<'a> Arguments<'a> {
             };
             given[place] = Some(member).filter(|member| value.slice(*member) != b"null");
         }
-        Ok(Arguments { value, given })
+        Ok(Arguments {
+            value,
+            given,
+            options,
+        })
     }
 
     /// Where the value of a parameter stands, if it is given.
@@ -105,14 +119,15 @@ impl<'a> Arguments<'a> {
             ProxyParameter::Offset,
             ProxyParameter::FilterServer,
             ProxyParameter::Filter,
+            ProxyParameter::Query,
+            ProxyParameter::Detail,
             ProxyParameter::Operations,
         ];
         let misplaced = in_order.into_iter().find(|parameter| {
             !parameter.actions().contains(&action)
-                && self.get(*parameter).is_some_and(|span| match parameter {
-                    ProxyParameter::Args | ProxyParameter::Path => !self.is_empty(span),
-                    _ => true,
-                })
+                && self
+                    .get(*parameter)
+                    .is_some_and(|span| !self.is_default(*parameter, span))
         });
         match misplaced {
             Some(parameter) => Err(ProxyToolError::ParameterNotAllowed { parameter, action }),
@@ -120,11 +135,21 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    fn is_empty(&self, span: Span) -> bool {
-        match self.value.slice(span) {
-            [b'"' | b'{', inner @ .., _] => inner.trim_ascii().is_empty(),
-            _ => false,
+    /// Whether a value says no more than leaving it out. Some clients fill in every parameter that they know.
+    fn is_default(&self, parameter: ProxyParameter, span: Span) -> bool {
+        let value = self.value.slice(span);
+        match parameter {
+            ProxyParameter::Limit => whole_number(value) == Some(self.default_limit().into()),
+            ProxyParameter::Offset => whole_number(value) == Some(0),
+            _ => match value {
+                [b'"' | b'{' | b'[', inner @ .., _] => inner.trim_ascii().is_empty(),
+                _ => false,
+            },
         }
+    }
+
+    fn default_limit(&self) -> u32 {
+        self.options.default_limit.clamp(1, MAX_LIMIT)
     }
 
     fn action(&self) -> Result<ProxyAction, ProxyToolError> {
@@ -183,21 +208,56 @@ impl<'a> Arguments<'a> {
         Ok((kind, path))
     }
 
-    fn query(&self, options: &ProxyToolOptions) -> Result<ListQuery, ProxyToolError> {
+    fn search_words(&self) -> Result<SearchWords, ProxyToolError> {
+        let kind = match self.get(ProxyParameter::Type) {
+            Some(_) => self.kind(ProxyAction::Search)?,
+            None => CapabilityType::Tool,
+        };
+        let query = self.text(ProxyParameter::Query)?;
+        let query = query.filter(|query| !query.trim().is_empty()).ok_or(
+            ProxyToolError::MissingParameter {
+                parameter: ProxyParameter::Query,
+                action: Some(ProxyAction::Search),
+            },
+        )?;
+        let limit = self.whole_number(ProxyParameter::Limit, 1, i64::from(MAX_LIMIT))?;
+        let filter_server = self.text(ProxyParameter::FilterServer)?;
+        self.refuse_misplaced(ProxyAction::Search)?;
+        Ok(SearchWords {
+            query,
+            kind,
+            limit: limit
+                .and_then(|limit| u32::try_from(limit).ok())
+                .unwrap_or(DEFAULT_SEARCH_LIMIT),
+            filter_server,
+        })
+    }
+
+    fn detail(&self) -> Result<ListDetail, ProxyToolError> {
+        match self.text(ProxyParameter::Detail)?.as_deref() {
+            None | Some("full") => Ok(ListDetail::Full),
+            Some("brief") => Ok(ListDetail::Brief),
+            Some(_) => Err(invalid(ProxyParameter::Detail)),
+        }
+    }
+
+    fn query(&self) -> Result<ListQuery, ProxyToolError> {
         let kind = self.kind(ProxyAction::List)?;
         let limit = self.whole_number(ProxyParameter::Limit, 1, i64::from(MAX_LIMIT))?;
         let offset = self.whole_number(ProxyParameter::Offset, 0, i64::MAX)?;
         let filter_server = self.text(ProxyParameter::FilterServer)?;
         let filter = self.filter()?;
+        let detail = self.detail()?;
         self.refuse_misplaced(ProxyAction::List)?;
         Ok(ListQuery {
             kind,
             limit: limit
                 .and_then(|limit| u32::try_from(limit).ok())
-                .unwrap_or(options.default_limit.clamp(1, MAX_LIMIT)),
+                .unwrap_or(self.default_limit()),
             offset: offset.unwrap_or(0).unsigned_abs(),
             filter_server,
             filter,
+            detail,
         })
     }
 
@@ -253,7 +313,7 @@ impl<'a> Arguments<'a> {
         server_arguments(&given, kind)
     }
 
-    fn batch(&self, options: &ProxyToolOptions) -> Result<ProxyOperation, ProxyToolError> {
+    fn batch(&self) -> Result<ProxyOperation, ProxyToolError> {
         let array =
             self.get(ProxyParameter::Operations)
                 .ok_or(ProxyToolError::MissingParameter {
@@ -269,14 +329,14 @@ impl<'a> Arguments<'a> {
             .into_iter()
             .enumerate()
             .map(|(index, operation)| {
-                parse_operation(self.value, operation, Place::InBatch, options).map_err(|error| {
-                    match error {
+                parse_operation(self.value, operation, Place::InBatch, self.options).map_err(
+                    |error| match error {
                         ProxyToolError::ArgumentsNotAnObject => {
                             ProxyToolError::OperationNotAnObject { index }
                         }
                         error => error,
-                    }
-                })
+                    },
+                )
             });
         Ok(ProxyOperation::Batch(operations.collect()))
     }

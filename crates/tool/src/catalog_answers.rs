@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use mcp_proxy_wire::{Message, json_string};
 
-use super::facts::{Facts, embedded_resource};
+use super::facts::{Facts, embedded_resource, embedded_resource_and_text};
 use super::{CapabilityType, ListQuery, ProxyAction};
 use crate::json_text::push_compact_without_nulls;
 use crate::{ItemKind, json};
@@ -39,22 +39,14 @@ pub fn render_list<'a, T: ListedItem + 'a>(
     is_selected: Option<&dyn Fn(&T) -> bool>,
     unavailable: &[UnavailableServer],
 ) -> Bytes {
-    let mut text = vec![b'['];
-    let mut total: u64 = 0;
+    let (page, total) = page_of(entries, query, is_selected);
     let end = query.offset.saturating_add(u64::from(query.limit));
-    for &kind in query.kind.item_kinds() {
-        let matching = entries
-            .clone()
-            .filter(|entry| entry.kind() == kind && matches(*entry, query, is_selected));
-        for entry in matching {
-            if (query.offset..end).contains(&total) {
-                if text.len() > 1 {
-                    text.push(b',');
-                }
-                push_compact_without_nulls(&mut text, &entry.definition());
-            }
-            total += 1;
+    let mut text = vec![b'['];
+    for entry in page {
+        if text.len() > 1 {
+            text.push(b',');
         }
+        push_compact_without_nulls(&mut text, &entry.definition());
     }
     text.push(b']');
     let mut facts = Facts::default();
@@ -74,7 +66,41 @@ pub fn render_list<'a, T: ListedItem + 'a>(
     if !unavailable.is_empty() {
         meta.raw("unavailable", servers(unavailable));
     }
-    embedded_resource(&format!("list/{}", query.kind), &text, &facts, &meta)
+    let path = format!("list/{}", query.kind);
+    let missing = missing(unavailable);
+    embedded_resource_and_text(&path, &text, &facts, &meta, missing.as_deref())
+}
+
+/// Which servers are missing from a list. Few models see what `_meta` says about them.
+pub(super) fn missing(unavailable: &[UnavailableServer]) -> Option<String> {
+    let missing = unavailable.iter().filter(|server| !server.stale);
+    let missing: Vec<String> = missing
+        .map(|server| format!("{} ({})", server.server, server.reason))
+        .collect();
+    let servers = missing.join(", ");
+    (!missing.is_empty()).then(|| format!("Not listed, because unavailable: {servers}."))
+}
+
+/// The page of `entries` that `query` asks for, and how many match in all. `is_selected` is as for [`render_list`].
+pub fn page_of<'a, T: ListedItem + 'a>(
+    entries: impl Iterator<Item = &'a T> + Clone,
+    query: &ListQuery,
+    is_selected: Option<&dyn Fn(&T) -> bool>,
+) -> (Vec<&'a T>, u64) {
+    let (mut page, mut total) = (Vec::new(), 0);
+    let end = query.offset.saturating_add(u64::from(query.limit));
+    for &kind in query.kind.item_kinds() {
+        let matching = entries
+            .clone()
+            .filter(|entry| entry.kind() == kind && matches(*entry, query, is_selected));
+        for entry in matching {
+            if (query.offset..end).contains(&total) {
+                page.push(entry);
+            }
+            total += 1;
+        }
+    }
+    (page, total)
 }
 
 /// The result of an `info`: the definition of `entry`, which was found by `path`.

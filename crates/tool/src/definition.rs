@@ -4,74 +4,82 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::{
-    CapabilityType, MAX_LIMIT, MAX_OPERATIONS, ProxyAction, ProxyParameter, ProxyToolOptions,
+    CapabilityType, DEFAULT_SEARCH_LIMIT, MAX_LIMIT, MAX_OPERATIONS, ProxyAction, ProxyParameter,
+    ProxyToolOptions,
 };
 
 const DESCRIPTION: &str = r#"Finds and uses the tools, resources and prompts of all MCP servers behind this proxy.
+1. Find: {"action":"search","query":"add numbers"}
+2. Use: {"action":"call","type":"tool","path":"calc_add","args":{"a":5,"b":3}}
+With "type":"resource", call reads a resource; with "type":"prompt", it gets a prompt. info shows a whole definition."#;
 
-1. Find: {"action":"list","type":"tool"}
-2. See how it is called: {"action":"info","type":"tool","path":"calc_add"}
-3. Use: {"action":"call","type":"tool","path":"calc_add","args":{"a":5,"b":3}}
+/// The member of `_meta` by which a client knows that a tool must be in the first request of its model.
+pub const ALWAYS_LOAD: &str = "anthropic/alwaysLoad";
 
-With "type":"resource", call reads a resource; with "type":"prompt", it gets a prompt. If a list is as long as its limit, ask for the next part with offset."#;
-
-/// The definition for `tools/list`.
-pub fn definition(options: &ProxyToolOptions) -> Bytes {
+/// The definition for `tools/list`. `servers` is a line about the servers behind the tool, or empty.
+pub fn definition(options: &ProxyToolOptions, servers: &str) -> Bytes {
     let properties: serde_json::Map<String, Value> = ProxyParameter::ALL
         .into_iter()
-        .map(|parameter| (parameter.as_str().to_owned(), schema(parameter, options)))
+        .map(|parameter| {
+            let schema = parameter_schema(parameter, options);
+            (parameter.as_str().to_owned(), schema)
+        })
         .collect();
     json!({
         "name": options.name,
         "title": "MCP proxy",
-        "description": DESCRIPTION,
+        "description": format!("{DESCRIPTION}\n{servers}").trim_end(),
         "inputSchema": {
             "type": "object",
             "properties": properties,
             "required": [ProxyParameter::Action.as_str()],
             "additionalProperties": false,
         },
+        "_meta": {ALWAYS_LOAD: true},
     })
     .to_string()
     .into()
 }
 
-fn schema(parameter: ProxyParameter, options: &ProxyToolOptions) -> Value {
+/// What the value of a parameter may be.
+pub fn parameter_schema(parameter: ProxyParameter, options: &ProxyToolOptions) -> Value {
     match parameter {
         ProxyParameter::Action => json!({
             "type": "string",
             "enum": ProxyAction::ALL.map(ProxyAction::as_str),
-            "description": "list: show what there is. info: show one definition. call: call a tool, read a resource or get a prompt. batch: run several operations.",
+            "description": "search: find something by what it does. list: show all. info: show one definition. call: call a tool, read a resource or get a prompt. batch: run several operations.",
+        }),
+        ProxyParameter::Query => json!({
+            "type": "string",
+            "description": "search: what it should do.",
         }),
         ProxyParameter::Type => json!({
             "type": "string",
             "enum": CapabilityType::ALL.map(CapabilityType::as_str),
-            "description": "What to list, describe or call. Required, except for batch.",
+            "description": "What to find, describe or call. Required, except for search (default tool) and batch.",
         }),
         ProxyParameter::Path => json!({
             "type": "string",
-            "description": "Name of the tool or prompt, or URI of the resource. Required for info and call.",
+            "description": "info, call: name of the tool or prompt, or URI of the resource.",
         }),
         ProxyParameter::Args => json!({
             "anyOf": [{"type": "object", "additionalProperties": true}, {"type": "string"}],
-            "description": "call only: the arguments of the tool or prompt, as an object or as a string that holds a JSON object.",
+            "description": "call: the arguments of the tool or prompt, as an object or as a string that holds a JSON object.",
         }),
         ProxyParameter::Limit => json!({
             "type": "integer",
             "minimum": 1,
             "maximum": MAX_LIMIT,
-            "default": options.default_limit.clamp(1, MAX_LIMIT),
-            "description": "list only: the most items to return.",
+            "description": format!("search (default {DEFAULT_SEARCH_LIMIT}), list (default {}): the most items to return.", options.default_limit.clamp(1, MAX_LIMIT)),
         }),
         ProxyParameter::Offset => json!({
             "type": "integer",
             "minimum": 0,
-            "default": 0,
-            "description": "list only: how many items to skip.",
+            "description": "list: how many items to skip.",
         }),
         ProxyParameter::FilterServer => json!({
             "type": "string",
-            "description": "list only: one server, by its name, alias or prefix (such as calc_).",
+            "description": "search, list: one server, by its name, alias or prefix (such as calc_).",
         }),
         ProxyParameter::Filter => json!({
             "type": "object",
@@ -84,14 +92,19 @@ fn schema(parameter: ProxyParameter, options: &ProxyToolOptions) -> Value {
                 },
             },
             "additionalProperties": false,
-            "description": "list only: further conditions.",
+            "description": "list: further conditions.",
+        }),
+        ProxyParameter::Detail => json!({
+            "type": "string",
+            "enum": ["brief", "full"],
+            "description": "list: brief is one line for each item. Default full, all definitions.",
         }),
         ProxyParameter::Operations => json!({
             "type": "array",
             "items": {"type": "object"},
             "minItems": 1,
             "maxItems": MAX_OPERATIONS,
-            "description": "batch only: the operations, each with the parameters of a single list, info or call. Results come in the same order; one that fails does not stop the others.",
+            "description": "batch: the operations, each with the parameters of a single one. Results come in the same order; one that fails does not stop the others.",
         }),
     }
 }

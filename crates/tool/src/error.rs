@@ -65,7 +65,7 @@ pub enum ProxyToolError {
         action: ProxyAction,
     },
     /// An operation of a batch is a batch.
-    #[error("Action 'batch' is not allowed inside a batch; use 'list', 'info' or 'call'")]
+    #[error("Action 'batch' is not allowed inside a batch; use 'search', 'list', 'info' or 'call'")]
     NestedBatch,
     /// Nothing has this name or URI.
     #[error("{} '{}' not found{}", capitalised(*kind), shorten(path), suggest_names(near))]
@@ -76,6 +76,14 @@ pub enum ProxyToolError {
         path: String,
         /// Names or URIs that look like it.
         near: Vec<String>,
+    },
+    /// No server has this name, and nothing begins with it.
+    #[error("There is no server '{}'; the servers are {}", shorten(server), enumerate(servers.iter().map(String::as_str), "and"))]
+    UnknownServer {
+        /// The name.
+        server: String,
+        /// The names of the servers that there are.
+        servers: Vec<String>,
     },
     /// Several servers have something of this name.
     #[error(
@@ -100,6 +108,14 @@ pub enum ProxyToolError {
     UnfilledTemplate {
         /// The template.
         path: String,
+    },
+    /// A tool that may change something was called through the tool that only reads.
+    #[error("Tool '{}' is not marked read-only{}", shorten(path), use_other(other.as_deref()))]
+    NotReadOnly {
+        /// The tool's name.
+        path: String,
+        /// The name of the tool that can call it, if there is one.
+        other: Option<String>,
     },
     /// The server cannot be reached.
     #[error("Server '{}' is not available: {reason}", shorten(server))]
@@ -147,8 +163,10 @@ impl ProxyToolError {
             ProxyToolError::ParameterNotAllowed { .. } => "parameter-not-allowed",
             ProxyToolError::NestedBatch => "nested-batch",
             ProxyToolError::NotFound { .. } => "not-found",
+            ProxyToolError::UnknownServer { .. } => "unknown-server",
             ProxyToolError::Ambiguous { .. } => "ambiguous",
             ProxyToolError::UnfilledTemplate { .. } => "unfilled-template",
+            ProxyToolError::NotReadOnly { .. } => "not-read-only",
             ProxyToolError::ServerUnavailable { .. } => "server-unavailable",
             ProxyToolError::ServerError { .. } => "server-error",
         }
@@ -161,6 +179,7 @@ impl ProxyToolError {
             | ProxyToolError::InvalidValue { parameter, .. }
             | ProxyToolError::ParameterNotAllowed { parameter, .. } => Some(*parameter),
             ProxyToolError::OperationNotAnObject { .. } => Some(ProxyParameter::Operations),
+            ProxyToolError::UnknownServer { .. } => Some(ProxyParameter::FilterServer),
             _ => None,
         }
     }
@@ -187,6 +206,15 @@ fn suggest_parameter(suggestion: Option<ProxyParameter>) -> String {
 
 fn suggest_value(suggestion: Option<&str>) -> String {
     suggestion.map_or_else(String::new, |value| format!("; did you mean '{value}'?"))
+}
+
+fn use_other(other: Option<&str>) -> String {
+    match other {
+        Some(tool) => format!("; call it with '{tool}'"),
+        None => {
+            ", and this tool only reads; it can be called where the hub exposes 'proxy'".to_owned()
+        }
+    }
 }
 
 fn suggest_names(near: &[String]) -> String {

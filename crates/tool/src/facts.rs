@@ -15,19 +15,39 @@ use crate::json_text::push_string;
 /// The member of `_meta` with the facts about an answer.
 pub const META_KEY: &str = "mcp-proxy/proxy";
 
+/// The member of `_meta` with the facts about an answer of the `proxy-dispatch` tool.
+pub const DISPATCH_META_KEY: &str = "mcp-proxy/dispatch";
+
 /// JSON members in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts(Vec<(&'static str, String)>);
 
 /// A tool result with one embedded resource: `json` as the text of `proxy:<path>`.
 pub(super) fn embedded_resource(path: &str, json: &[u8], facts: &Facts, meta: &Facts) -> Bytes {
+    embedded_resource_and_text(path, json, facts, meta, None)
+}
+
+/// The same, with a second item for those who read only texts.
+pub(super) fn embedded_resource_and_text(
+    path: &str,
+    json: &[u8],
+    facts: &Facts,
+    meta: &Facts,
+    text: Option<&str>,
+) -> Bytes {
     let mut result = br#"{"content":[{"type":"resource","resource":{"uri":"#.to_vec();
     push_string(&mut result, uri(path).as_bytes());
     result.extend_from_slice(br#","mimeType":"application/json","text":"#);
     push_string(&mut result, json);
     result.push(b'}');
     result.extend_from_slice(facts.annotations_and_meta(meta).as_bytes());
-    result.extend_from_slice(br#"}],"isError":false}"#);
+    result.push(b'}');
+    if let Some(text) = text {
+        result.extend_from_slice(br#",{"type":"text","text":"#);
+        push_string(&mut result, text.as_bytes());
+        result.push(b'}');
+    }
+    result.extend_from_slice(br#"],"isError":false}"#);
     result.into()
 }
 

@@ -17,9 +17,11 @@ mod facts;
 mod item_kind;
 pub mod json;
 pub mod json_text;
+mod lines;
 mod near_names;
 mod parameter;
 mod server_results;
+mod signature;
 mod suggestion;
 pub mod tool_values;
 pub mod wording;
@@ -30,19 +32,24 @@ use bytes::Bytes;
 
 pub use arguments::parse_arguments;
 pub use batch::render_batch;
-pub use catalog_answers::{ListedItem, UnavailableServer, render_info, render_list};
-pub use definition::definition;
+pub use catalog_answers::{ListedItem, UnavailableServer, page_of, render_info, render_list};
+pub use definition::{ALWAYS_LOAD, definition, parameter_schema};
 pub use error::{ProxyToolError, render_error};
-pub use facts::META_KEY;
+pub use facts::{DISPATCH_META_KEY, META_KEY};
 pub use item_kind::ItemKind;
+pub use lines::{item_line, more_line, render_lines, render_search, search_lines};
 pub use near_names::near_names;
 pub use parameter::ProxyParameter;
 pub use server_results::{
     render_items, render_prompt_result, render_resource_result, render_tool_result,
 };
+pub use signature::{prompt_signature, tool_signature};
 
 /// The largest `limit`.
 pub const MAX_LIMIT: u32 = 1000;
+
+/// How many items `search` returns when the call does not say.
+pub const DEFAULT_SEARCH_LIMIT: u32 = 10;
 
 /// The most operations in one batch.
 pub const MAX_OPERATIONS: usize = 100;
@@ -61,10 +68,12 @@ pub struct ProxyToolOptions {
 /// ```
 /// use mcp_proxy_tool::ProxyAction;
 ///
-/// assert_eq!(ProxyAction::ALL.map(ProxyAction::as_str), ["list", "info", "call", "batch"]);
+/// assert_eq!(ProxyAction::ALL.map(ProxyAction::as_str), ["search", "list", "info", "call", "batch"]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProxyAction {
+    /// Find something by what it does.
+    Search,
     /// Show what there is.
     List,
     /// Show one definition.
@@ -95,6 +104,8 @@ pub enum CapabilityType {
 /// What a call of the tool asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProxyOperation {
+    /// What fits a description best.
+    Search(SearchWords),
     /// One page of the catalog.
     List(ListQuery),
     /// The definition of one item.
@@ -117,6 +128,29 @@ pub enum ProxyOperation {
     Batch(Vec<Result<ProxyOperation, ProxyToolError>>),
 }
 
+/// What is searched for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchWords {
+    /// The words; not empty.
+    pub query: String,
+    /// What is searched.
+    pub kind: CapabilityType,
+    /// The most items to return.
+    pub limit: u32,
+    /// The only server to search, by its name, alias or prefix.
+    pub filter_server: Option<String>,
+}
+
+/// How much a list says about each item.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ListDetail {
+    /// Its whole definition, as JSON.
+    #[default]
+    Full,
+    /// One line.
+    Brief,
+}
+
 /// Which items a list shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListQuery {
@@ -130,6 +164,8 @@ pub struct ListQuery {
     pub filter_server: Option<String>,
     /// Names and tags to look for.
     pub filter: ListFilter,
+    /// How much is said about each.
+    pub detail: ListDetail,
 }
 
 /// The `filter` of a list. An empty one lets everything through.
@@ -152,7 +188,8 @@ impl Default for ProxyToolOptions {
 
 impl ProxyAction {
     /// All actions, as they are listed to users.
-    pub const ALL: [ProxyAction; 4] = [
+    pub const ALL: [ProxyAction; 5] = [
+        ProxyAction::Search,
         ProxyAction::List,
         ProxyAction::Info,
         ProxyAction::Call,
@@ -162,6 +199,7 @@ impl ProxyAction {
     /// The word for it in arguments and annotations.
     pub fn as_str(self) -> &'static str {
         match self {
+            ProxyAction::Search => "search",
             ProxyAction::List => "list",
             ProxyAction::Info => "info",
             ProxyAction::Call => "call",

@@ -16,6 +16,8 @@ use super::ProxyAction;
 pub enum ProxyParameter {
     /// `action`
     Action,
+    /// `query`
+    Query,
     /// `type`
     Type,
     /// `path`
@@ -30,14 +32,17 @@ pub enum ProxyParameter {
     FilterServer,
     /// `filter`
     Filter,
+    /// `detail`
+    Detail,
     /// `operations`
     Operations,
 }
 
 impl ProxyParameter {
     /// All parameters, in the order of the input schema.
-    pub const ALL: [ProxyParameter; 9] = [
+    pub const ALL: [ProxyParameter; 11] = [
         ProxyParameter::Action,
+        ProxyParameter::Query,
         ProxyParameter::Type,
         ProxyParameter::Path,
         ProxyParameter::Args,
@@ -45,6 +50,7 @@ impl ProxyParameter {
         ProxyParameter::Offset,
         ProxyParameter::FilterServer,
         ProxyParameter::Filter,
+        ProxyParameter::Detail,
         ProxyParameter::Operations,
     ];
 
@@ -52,6 +58,7 @@ impl ProxyParameter {
     pub fn as_str(self) -> &'static str {
         match self {
             ProxyParameter::Action => "action",
+            ProxyParameter::Query => "query",
             ProxyParameter::Type => "type",
             ProxyParameter::Path => "path",
             ProxyParameter::Args => "args",
@@ -59,22 +66,22 @@ impl ProxyParameter {
             ProxyParameter::Offset => "offset",
             ProxyParameter::FilterServer => "filter_server",
             ProxyParameter::Filter => "filter",
+            ProxyParameter::Detail => "detail",
             ProxyParameter::Operations => "operations",
         }
     }
 
     /// The actions that take it.
     pub fn actions(self) -> &'static [ProxyAction] {
-        use ProxyAction::{Call, Info, List};
+        use ProxyAction::{Call, Info, List, Search};
         match self {
             ProxyParameter::Action => &ProxyAction::ALL,
-            ProxyParameter::Type => &[List, Info, Call],
+            ProxyParameter::Query => &[Search],
+            ProxyParameter::Type => &[Search, List, Info, Call],
             ProxyParameter::Path => &[Info, Call],
             ProxyParameter::Args => &[Call],
-            ProxyParameter::Limit
-            | ProxyParameter::Offset
-            | ProxyParameter::FilterServer
-            | ProxyParameter::Filter => &[List],
+            ProxyParameter::Limit | ProxyParameter::FilterServer => &[Search, List],
+            ProxyParameter::Offset | ProxyParameter::Filter | ProxyParameter::Detail => &[List],
             ProxyParameter::Operations => &[ProxyAction::Batch],
         }
     }
@@ -82,7 +89,8 @@ impl ProxyParameter {
     /// What it may be, to follow "must be".
     pub(super) fn allowed(self) -> &'static str {
         match self {
-            ProxyParameter::Action => "'list', 'info', 'call' or 'batch'",
+            ProxyParameter::Action => "'search', 'list', 'info', 'call' or 'batch'",
+            ProxyParameter::Query => "a string that says what to look for",
             ProxyParameter::Type => "'tool', 'resource' or 'prompt'",
             ProxyParameter::Path => "a string with the name or URI",
             ProxyParameter::Args => "an object, or a string that holds a JSON object",
@@ -92,6 +100,7 @@ impl ProxyParameter {
             ProxyParameter::Filter => {
                 "an object with 'prefix' (a string), 'tags' (strings) or both"
             }
+            ProxyParameter::Detail => "'brief' or 'full'",
             ProxyParameter::Operations => "an array of 1 to 100 operations",
         }
     }

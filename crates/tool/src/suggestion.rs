@@ -21,7 +21,10 @@ const PARAMETER_SYNONYMS: &[(&str, &str)] = &[
     ("connection", "filter_server"),
     ("prefix", "filter"),
     ("tags", "filter"),
-    ("query", "filter"),
+    ("q", "query"),
+    ("text", "query"),
+    ("keywords", "query"),
+    ("format", "detail"),
     ("count", "limit"),
     ("skip", "offset"),
     ("calls", "operations"),
@@ -31,8 +34,9 @@ const PARAMETER_SYNONYMS: &[(&str, &str)] = &[
 /// Words that models use for our actions.
 const ACTION_SYNONYMS: &[(&str, &str)] = &[
     ("ls", "list"),
-    ("find", "list"),
-    ("search", "list"),
+    ("find", "search"),
+    ("query", "search"),
+    ("discover", "search"),
     ("describe", "info"),
     ("show", "info"),
     ("schema", "info"),

@@ -52,10 +52,13 @@ fn entry(kind: ItemKind, server: u16, public: &str, definition: &str) -> TestIte
 
 #[test]
 fn the_definition_is_what_models_read() {
-    let definition = definition(&ProxyToolOptions {
-        name: "mcp:proxy".to_owned(),
-        default_limit: 50,
-    });
+    let definition = definition(
+        &ProxyToolOptions {
+            name: "mcp:proxy".to_owned(),
+            default_limit: 50,
+        },
+        "Servers: calc (Adds numbers), time.",
+    );
     let pretty = serde_json::to_string_pretty(&value(&definition)).unwrap();
     insta::assert_snapshot!("proxy_tool_definition", pretty);
 }

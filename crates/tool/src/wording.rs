@@ -1,5 +1,8 @@
 //! Words of others in our texts, and what a misspelt one was probably meant to be.
 
+/// The most characters of a summary.
+const MAX_SUMMARY: usize = 160;
+
 /// The one of `words` that `given` was meant to be: the same but for case and separators, one that `synonyms` leads to,
 /// or one that is at most two typing errors away.
 pub fn suggest(
@@ -67,4 +70,92 @@ pub fn shorten(name: &str) -> String {
         shown.push('…');
     }
     shown
+}
+
+/// The first sentence of `text` on one line, cut after 160 characters.
+pub fn first_sentence(text: &str) -> String {
+    // Some servers send manuals. White space counts too, but nobody begins with this much of it.
+    let beginning = match text.char_indices().nth(8 * MAX_SUMMARY) {
+        Some((end, _)) => &text[..end],
+        None => text,
+    };
+    let mut sentence = String::new();
+    let mut lines = beginning.trim_start().lines().map(str::trim);
+    // A blank line ends a sentence, a line break alone does not.
+    for word in lines
+        .by_ref()
+        .take_while(|line| !line.is_empty())
+        .flat_map(str::split_whitespace)
+    {
+        if !sentence.is_empty() {
+            sentence.push(' ');
+        }
+        sentence.push_str(word);
+        if ends_sentence(word) {
+            break;
+        }
+    }
+    cut(sentence, MAX_SUMMARY)
+}
+
+fn ends_sentence(word: &str) -> bool {
+    let word = word.trim_end_matches(['"', '\'', ')', '`', '*']);
+    let abbreviation = ["e.g.", "i.e.", "etc.", "vs.", "cf."]
+        .iter()
+        .any(|abbreviation| {
+            word.trim_start_matches('(')
+                .eq_ignore_ascii_case(abbreviation)
+        });
+    word.ends_with(['.', '!', '?', '。']) && !abbreviation
+}
+
+/// `text` with at most this many characters, the last one `…` if there were more.
+pub fn cut(mut text: String, most: usize) -> String {
+    if text.chars().nth(most).is_some() {
+        let end = text
+            .char_indices()
+            .nth(most.saturating_sub(1))
+            .map_or(0, |(end, _)| end);
+        text.truncate(end);
+        text.truncate(text.trim_end().len());
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_is_one_sentence_on_one_line() {
+        let cases = [
+            ("Add two numbers", "Add two numbers"),
+            ("  Reads a file.  Paths are relative.", "Reads a file."),
+            (
+                "Reads\n  a file (e.g. a.txt). More.",
+                "Reads a file (e.g. a.txt).",
+            ),
+            ("Lists v1.2 items! Really", "Lists v1.2 items!"),
+            ("A title\n\nThe rest.", "A title"),
+            ("\n\n# Heading\nText", "# Heading Text"),
+            ("", ""),
+            ("ファイルを読む。 続き", "ファイルを読む。"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(first_sentence(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_sentence_is_cut() {
+        let cut = first_sentence(&"é ".repeat(1000));
+        assert_eq!(cut.chars().count(), MAX_SUMMARY);
+        assert!(cut.ends_with("é…"));
+        assert_eq!(first_sentence(&"é".repeat(160)), "é".repeat(160));
+        assert_eq!(
+            first_sentence(&"é".repeat(161)).chars().count(),
+            MAX_SUMMARY
+        );
+    }
 }

@@ -45,8 +45,7 @@ impl ProxyClient {
         Ok(self.decode_definitions(CapabilityType::Tool, &tools))
     }
 
-    /// The result of a tool behind the dispatch tool, with the structured content that is the tool's own. A result that
-    /// the server keeps in a file stays as it is.
+    /// The result of a tool behind the dispatch tool. If the server keeps it in a file, this is a description with a handle.
     pub(super) async fn dispatch_call(
         &self,
         name: &str,
@@ -57,14 +56,7 @@ impl ProxyClient {
         if let Some(call_arguments) = call_arguments {
             arguments.insert("arguments".to_owned(), Value::Object(call_arguments));
         }
-        let mut result = self.dispatch(arguments, options).await?;
-        if let Some(Value::Object(facts)) = &mut result.structured_content
-            && facts.get("action").is_some_and(|action| action == "call")
-            && !facts.contains_key("resultFile")
-        {
-            result.structured_content = facts.remove("structuredContent");
-        }
-        Ok(result)
+        self.dispatch(arguments, options).await
     }
 }
 

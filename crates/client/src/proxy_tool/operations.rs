@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use mcp_proxy_tool::{
-    CapabilityType, ItemKind, ListedItem, ProxyOperation, ProxyToolError, parse_arguments,
-    render_batch, render_error, render_info, render_list, render_prompt_result,
-    render_resource_result, render_tool_result,
+    CapabilityType, ItemKind, ListDetail, ListQuery, ListedItem, ProxyOperation, ProxyToolError,
+    SearchWords, item_line, page_of, parse_arguments, render_batch, render_error, render_info,
+    render_lines, render_list, render_prompt_result, render_resource_result, render_search,
+    render_tool_result,
 };
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, ErrorData, GetPromptRequest,
@@ -67,10 +68,14 @@ impl<S: Service<RoleServer>> ProxyTool<S> {
         context: RequestContext<RoleServer>,
     ) -> ToolAnswer {
         let answer = match operation {
-            ProxyOperation::List(query) => self.items(query.kind, &context).await.map(|items| {
-                let is_of_it: Option<&dyn Fn(&ServedItem) -> bool> = None;
-                ToolAnswer::Result(render_list(items.iter(), &query, is_of_it, &[]))
-            }),
+            ProxyOperation::Search(query) => self
+                .items(query.kind, &context)
+                .await
+                .map(|items| ToolAnswer::Result(search(&items, &query))),
+            ProxyOperation::List(query) => self
+                .items(query.kind, &context)
+                .await
+                .map(|items| ToolAnswer::Result(list(&items, &query))),
             ProxyOperation::Info { kind, path } => self.items(kind, &context).await.map(|items| {
                 ToolAnswer::Result(match find(&items, kind, &path) {
                     Ok(item) => render_info(item, &path),
@@ -253,4 +258,38 @@ fn server_error(error: ErrorData) -> ProxyToolError {
         code: i64::from(error.code.0),
         message: error.message.into_owned(),
     }
+}
+
+fn list(items: &[ServedItem], query: &ListQuery) -> Bytes {
+    let is_of_it: Option<&dyn Fn(&ServedItem) -> bool> = None;
+    match query.detail {
+        ListDetail::Full => render_list(items.iter(), query, is_of_it, &[]),
+        ListDetail::Brief => {
+            let (page, total) = page_of(items.iter(), query, is_of_it);
+            render_lines(query, total, page.into_iter().map(line).collect(), &[])
+        }
+    }
+}
+
+/// The items with the most words of the query, for a server with few of them: the hub has a real index.
+fn search(items: &[ServedItem], query: &SearchWords) -> Bytes {
+    let words: Vec<String> = query
+        .query
+        .split_whitespace()
+        .map(str::to_lowercase)
+        .collect();
+    let count = |item: &ServedItem| {
+        let line = line(item).to_lowercase();
+        words.iter().filter(|word| line.contains(&**word)).count()
+    };
+    let mut found: Vec<_> = items.iter().map(|item| (count(item), item)).collect();
+    found.retain(|(count, _)| *count > 0);
+    found.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
+    let best = found.iter().take(limit).map(|(_, item)| line(item));
+    render_search(query, found.len() as u64, true, best.collect(), &[])
+}
+
+fn line(item: &ServedItem) -> String {
+    item_line(None, item.kind(), item.public(), item.definition())
 }

@@ -46,7 +46,7 @@ impl ServerHandler for FaultyServer {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let definition = mcp_proxy_tool::definition(&ProxyToolOptions::default());
+        let definition = mcp_proxy_tool::definition(&ProxyToolOptions::default(), "");
         Ok(ListToolsResult {
             tools: vec![serde_json::from_slice(&definition).unwrap()],
             ..ListToolsResult::default()

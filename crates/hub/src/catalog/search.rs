@@ -28,6 +28,8 @@ pub struct FoundEntry<'a> {
 pub struct FoundEntries<'a> {
     /// All matches, also those that were not asked for.
     pub total: usize,
+    /// Whether the best of them has enough of what was asked for.
+    pub fits: bool,
     /// The best of them, in order.
     pub best: Vec<FoundEntry<'a>>,
 }
@@ -184,6 +186,7 @@ impl CatalogView {
         let hits = results.hits.iter();
         FoundEntries {
             total: results.total,
+            fits: results.fits,
             best: hits
                 .filter_map(|hit| {
                     let entry = catalog.entry(place(hit.segment, hit.document)?);
@@ -208,16 +211,21 @@ fn matched_members(entry: &CatalogEntry, matched: &[SearchField]) -> Vec<&'stati
     let fields = matched.iter().map(|field| match (field, entry.kind) {
         (SearchField::Annotations, ItemKind::Resource) => "uri",
         (SearchField::Annotations, ItemKind::Template) => "uriTemplate",
-        (SearchField::Annotations, _) if !has_annotated_title(entry) => "_meta",
+        (SearchField::Annotations, _) => other_member(entry),
         (field, _) => field.as_str(),
     });
     fields.collect()
 }
 
-fn has_annotated_title(entry: &CatalogEntry) -> bool {
+/// Where the words of [`SearchDocument::other`] stand in the definition of a tool or prompt.
+fn other_member(entry: &CatalogEntry) -> &'static str {
     let definition: Value =
         serde_json::from_slice(&entry.definition.to_bytes()).unwrap_or_default();
-    definition["annotations"]["title"].is_string()
+    match &definition {
+        definition if definition["annotations"]["title"].is_string() => "annotations.title",
+        definition if definition["_meta"].is_object() => "_meta",
+        _ => "outputSchema",
+    }
 }
 
 fn segment(entries: &[CatalogEntry], server: &ServerNaming) -> SearchSegment {
@@ -250,6 +258,8 @@ fn document<'a>(
         .into_iter()
         .flatten()
         .map(|(name, schema)| (name.as_str(), text(&schema["description"])));
+    let outputs = definition["outputSchema"]["properties"].as_object();
+    let outputs = outputs.into_iter().flatten().map(|(name, _)| name.as_str());
     let arguments = definition["arguments"].as_array();
     let arguments = arguments
         .into_iter()
@@ -274,6 +284,7 @@ fn document<'a>(
             .as_str()
             .into_iter()
             .chain(tags)
+            .chain(outputs)
             .chain(uri)
             .collect(),
     }

@@ -9,6 +9,7 @@ use super::{
     Catalog, CatalogEntry, CatalogPage, CatalogServer, CursorError, ItemKind, ServerIndex,
 };
 use crate::names::{matches_any, name_hash};
+use crate::own_tool::{OwnTool, servers_text};
 
 /// Which part of a catalog is seen, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +28,8 @@ pub struct ViewFilter {
     pub resources: ListExposure,
     /// Whether `prompts/list` shows the prompts.
     pub prompts: ListExposure,
-    /// Definitions of our own tools, which come first.
-    pub own_tools: Vec<Bytes>,
+    /// Our own tools, whose definitions come first.
+    pub own_tools: Vec<OwnTool>,
     /// How many definitions a page has. Our own tools come on top.
     pub page_size: usize,
 }
@@ -112,7 +113,7 @@ impl Catalog {
                 filter.lists(entry, self.server(entry.server))
             });
             let own = match kind {
-                ItemKind::Tool => filter.own_tools.clone(),
+                ItemKind::Tool => self.own_definitions(filter, &servers),
                 ItemKind::Resource | ItemKind::Template | ItemKind::Prompt => Vec::new(),
             };
             PreparedList::new(self, kind, own, listed.collect(), filter.page_size)
@@ -124,6 +125,17 @@ impl Catalog {
             visible,
             lists,
         }
+    }
+
+    fn own_definitions(&self, filter: &ViewFilter, servers: &[ServerIndex]) -> Vec<Bytes> {
+        let servers = servers.iter().filter_map(|index| {
+            let listing = self.search.listings.get(usize::from(index.0));
+            let about = listing.and_then(|listing| listing.as_ref()?.about.as_deref());
+            Some((self.server(*index)?, about))
+        });
+        let servers = servers_text(servers);
+        let tools = filter.own_tools.iter();
+        tools.map(|tool| tool.definition(&servers)).collect()
     }
 
     fn select(&self, kind: ItemKind, chosen: impl Fn(&CatalogEntry) -> bool) -> Vec<u32> {

@@ -74,6 +74,8 @@ pub enum ExposeMode {
     All,
     /// One tool that searches, calls, and keeps large results in files.
     Dispatch,
+    /// One tool for everything that only reads.
+    Read,
 }
 
 /// What clients speak.
@@ -91,6 +93,7 @@ const EXPOSE_WORDS: &[(&str, ExposeMode)] = &[
     (ExposeMode::Proxy.as_str(), ExposeMode::Proxy),
     (ExposeMode::All.as_str(), ExposeMode::All),
     (ExposeMode::Dispatch.as_str(), ExposeMode::Dispatch),
+    (ExposeMode::Read.as_str(), ExposeMode::Read),
 ];
 
 const LISTEN_WORDS: &[(&str, ListenKind)] = &[
@@ -106,6 +109,7 @@ impl ExposeMode {
             ExposeMode::Proxy => "proxy",
             ExposeMode::All => "all",
             ExposeMode::Dispatch => "dispatch",
+            ExposeMode::Read => "read",
         }
     }
 }

@@ -11,9 +11,10 @@ use mcp_proxy_wire::{Message, Span};
 use self::given::{GivenParameters, is_nothing};
 use super::suggestion::suggest_parameter;
 use super::{
-    AnnotationUse, DEFAULT_LINES, DispatchAction, DispatchArguments, DispatchCall, DispatchFormat,
-    DispatchListQuery, DispatchOperation, DispatchParameter, DispatchSearchQuery, DispatchSpill,
-    DispatchToolError, DispatchToolOptions, MAX_SEARCH_LIMIT, ReadResultOperation, Refresh,
+    AnnotationUse, DEFAULT_LINES, DEFAULT_LIST_LIMIT, DispatchAction, DispatchArguments,
+    DispatchCall, DispatchFormat, DispatchListQuery, DispatchOperation, DispatchParameter,
+    DispatchSearchQuery, DispatchSpill, DispatchToolError, DispatchToolOptions, MAX_LIST_LIMIT,
+    MAX_SEARCH_LIMIT, ReadResultOperation, Refresh,
 };
 use crate::proxy_tool::CapabilityType;
 use crate::tool_values::on_one_line;
@@ -62,6 +63,11 @@ fn list_query(given: &GivenParameters) -> Result<DispatchListQuery, DispatchTool
         include_input_schema: include_input_schema(given)?,
         include_annotations: include_annotations(given, format)?,
         format,
+        limit: given
+            .number(DispatchParameter::Limit, 1)?
+            .unwrap_or(DEFAULT_LIST_LIMIT)
+            .min(MAX_LIST_LIMIT),
+        offset: given.number(DispatchParameter::Offset, 0)?.unwrap_or(0),
     })
 }
 
@@ -117,7 +123,7 @@ fn include_annotations(
     Ok(match (included, format) {
         (Some(false), _) => AnnotationUse::None,
         (Some(true), _) | (None, DispatchFormat::Detail) => AnnotationUse::All,
-        (None, DispatchFormat::Compact) => AnnotationUse::Notable,
+        (None, DispatchFormat::Text | DispatchFormat::Compact) => AnnotationUse::Notable,
     })
 }
 
@@ -195,9 +201,9 @@ fn read_result(given: &GivenParameters) -> Result<DispatchOperation, DispatchToo
         .ok_or(DispatchToolError::MissingResultFile)?;
     let request = read_request(given, operation)?;
     let limit = match given.number(DispatchParameter::MaxBytes, 0)? {
-        None => ReadLimit::default(),
-        Some(0) => ReadLimit::MOST,
-        Some(bytes) => ReadLimit::bytes(bytes),
+        None => None,
+        Some(0) => Some(ReadLimit::MOST),
+        Some(bytes) => Some(ReadLimit::bytes(bytes)),
     };
     Ok(DispatchOperation::ReadResult {
         file,

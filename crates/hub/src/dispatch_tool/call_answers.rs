@@ -1,17 +1,16 @@
 //! The answer to `call`: what the server returned, or where it was written.
 //!
-//! The server's result stays as it is, but for `structuredContent`, which says what was called. What is not a finished
+//! The server's result stays as it is, but for a member of `_meta` that says what was called. What is not a finished
 //! result, such as `input_required` or a task, passes unchanged.
 
 use bytes::Bytes;
 use mcp_proxy_spill::{PREVIEW_CHARS, ResultShape, SpillFormat, SpilledResult};
-use mcp_proxy_wire::{Message, Span, string_content};
-use serde_json::Value;
+use mcp_proxy_wire::{Message, Span};
 
 use super::object::{JsonObject, estimated_tokens, push_text_item};
 use super::{DispatchAction, DispatchArguments};
 use crate::json::{self, Edits};
-use crate::json_text::push_compact;
+use crate::proxy_tool::DISPATCH_META_KEY;
 use crate::tool_values::{finished, is_finished, is_object};
 use crate::wording::shorten;
 
@@ -67,8 +66,8 @@ pub fn call_edits(answer: &Message, result: Span, call: &DispatchedCall<'_>) -> 
     if !is_object(answer, result) {
         return None;
     }
-    let names = ["resultType", "content", "structuredContent"];
-    let [kind, content, own] = answer.members(result, names);
+    let names = ["resultType", "content", "_meta"];
+    let [kind, content, meta] = answer.members(result, names);
     let content = content.filter(|content| is_finished(answer, kind, *content))?;
     let mut facts = call.facts();
     let size = content.len();
@@ -76,14 +75,8 @@ pub fn call_edits(answer: &Message, result: Span, call: &DispatchedCall<'_>) -> 
     if let Some(reason) = call.not_stored {
         facts.text("resultNotStored", reason);
     }
-    if let Some(own) = own
-        && answer.slice(own) != b"null"
-        && !has_text_of(answer, content, own)
-    {
-        facts.raw("structuredContent", answer.slice(own));
-    }
     let mut edits = Edits::default();
-    set_structured_content(&mut edits, result, own, facts);
+    add_facts(&mut edits, answer, result, meta, facts);
     Some(edits)
 }
 
@@ -115,62 +108,45 @@ pub fn render_spilled_call(
     let mut edits = Edits::default();
     edits.replace(content, spilled.content(PARTS_HINT));
     let root = value.root();
-    let own = value.member(root, "structuredContent");
-    set_structured_content(&mut edits, root, own, facts);
+    edits.remove(json::member_cuts(&value, root, |name| {
+        name == "structuredContent"
+    }));
+    let meta = value.member(root, "_meta");
+    add_facts(&mut edits, &value, root, meta, facts);
     edits.apply(&value)
 }
 
-/// Puts the facts where the `structuredContent` of the object at `result` is, or at the end of it.
-fn set_structured_content(edits: &mut Edits, result: Span, own: Option<Span>, facts: JsonObject) {
-    let facts = facts.finish();
-    if let Some(own) = own {
-        return edits.replace(own, facts);
-    }
-    // There is a member before it: a result without content does not come here.
-    let mut member = br#","structuredContent":"#.to_vec();
-    member.extend_from_slice(&facts);
-    edits.insert(result.end - 1, member);
-}
-
-/// Whether one of the items is a text with the same JSON as `own`.
-fn has_text_of(value: &Message, content: Span, own: Span) -> bool {
-    let own = value.slice(own);
-    let mut compact = Vec::new();
-    json::elements(value, content).into_iter().any(|item| {
-        let text = value.member(item, "text");
-        let Some(text) = text.and_then(|text| string_content(value.slice(text))) else {
-            return false;
-        };
-        // Most servers write both alike.
-        if *text == *own {
-            return true;
-        }
-        if compact.is_empty() {
-            push_compact(&mut compact, own);
-        }
-        is_same_json(&text, &compact)
-    })
-}
-
-/// Whether `text` is the JSON that is `compact` without white space. Two that differ only in white space are found out without
-/// making values of them.
-fn is_same_json(text: &[u8], compact: &[u8]) -> bool {
-    let text = text.trim_ascii();
-    // The longest way to write a letter is `\u0061`, so a text that is shorter than this says less. Without the check, all
-    // of the data would be read again for each of many small texts.
-    if text.first() != compact.first() || text.len() < compact.len() / 6 {
-        return false;
-    }
-    let Some(text) = json::parse(text.to_vec()) else {
-        return false;
+/// Puts the facts into the `_meta` of the object at `result`, next to what its server says there.
+fn add_facts(
+    edits: &mut Edits,
+    value: &Message,
+    result: Span,
+    meta: Option<Span>,
+    facts: JsonObject,
+) {
+    let mut own = JsonObject::new();
+    own.object(DISPATCH_META_KEY, facts);
+    let own = own.finish();
+    let Some(meta) = meta else {
+        // There is a member before it: a result without content does not come here.
+        let mut member = br#","_meta":"#.to_vec();
+        member.extend_from_slice(&own);
+        return edits.insert(result.end - 1, member);
     };
-    let mut text_compact = Vec::new();
-    push_compact(&mut text_compact, text.raw());
-    if text_compact == compact {
-        return true;
+    if !is_object(value, meta) {
+        return edits.replace(meta, own);
     }
-    let text: Option<Value> = serde_json::from_slice(&text_compact).ok();
-    text.is_some() && text == serde_json::from_slice(compact).ok()
+    // A server that is a hub itself has facts of its own.
+    let servers = json::member_cuts(value, meta, |name| name == DISPATCH_META_KEY);
+    let has_others = json::members(value, meta).len() > servers.len();
+    edits.remove(servers);
+    let mut member = own;
+    member.remove(0);
+    member.pop();
+    if has_others {
+        member.push(b',');
+    }
+    edits.insert(meta.start + 1, member);
 }
 
 impl DispatchedCall<'_> {
@@ -201,19 +177,11 @@ impl DispatchedCall<'_> {
 }
 
 impl DispatchSpilledCall {
-    /// A description for models, with a hint how to read on, and a link for clients.
+    /// A description for models, with a hint how to read on. There is no link: it ends the run of some clients, and makes
+    /// others drop the description.
     pub(crate) fn content(&self, hint: &str) -> Vec<u8> {
-        let mut link = JsonObject::new();
-        link.text("type", "resource_link");
-        let (handle, format) = (&*self.result.handle, self.result.format);
-        link.text("uri", handle);
-        link.text("name", &format!("result.{}", format.file_extension()));
-        link.text("mimeType", format.media_type());
-        link.number("size", self.result.byte_size);
         let mut content = vec![b'['];
         push_text_item(&mut content, self.text(hint).as_bytes());
-        content.push(b',');
-        content.extend_from_slice(&link.finish());
         content.push(b']');
         content
     }

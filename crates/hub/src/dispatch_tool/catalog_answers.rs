@@ -2,10 +2,12 @@
 
 use bytes::Bytes;
 
-use super::object::{JsonObject, json_result};
+use super::object::{JsonObject, json_result, text_result};
 use super::summary::Definition;
 use super::{DispatchAction, DispatchFormat, DispatchListQuery};
-use crate::PublicDefinition;
+use crate::proxy_tool::{item_line, more_line};
+use crate::wording::counted;
+use crate::{ItemKind, PublicDefinition};
 
 /// A connection to a server, as its clients see it.
 #[derive(Clone, Debug)]
@@ -53,6 +55,8 @@ pub struct DispatchTool<'a> {
     pub name: &'a str,
     /// Its public name, only if a call by `name` alone would be ambiguous.
     pub public: Option<&'a str>,
+    /// The name that lines show: its public name.
+    pub line_name: &'a str,
     /// Its definition.
     pub definition: &'a PublicDefinition,
 }
@@ -88,6 +92,9 @@ pub fn render_status(connections: &[DispatchConnection<'_>], status: DispatchSta
 
 /// The result of a `list` of these connections, which are those that `query` selects.
 pub fn render_list(connections: &[DispatchConnection<'_>], query: &DispatchListQuery) -> Bytes {
+    if query.format == DispatchFormat::Text {
+        return list_as_text(connections, query);
+    }
     let mut answer = JsonObject::new();
     answer.text("action", DispatchAction::List.as_str());
     answer.number("totalConnections", connections.len() as u64);
@@ -98,6 +105,53 @@ pub fn render_list(connections: &[DispatchConnection<'_>], query: &DispatchListQ
             .map(|connection| connection.listed(query).finish()),
     );
     json_result(answer)
+}
+
+/// A page of lines. What there is to say about connections comes with the first page.
+fn list_as_text(connections: &[DispatchConnection<'_>], query: &DispatchListQuery) -> Bytes {
+    let mut lines = Vec::new();
+    let tools: usize = connections.iter().map(|one| one.tools.len()).sum();
+    let mut facts = JsonObject::new();
+    facts.text("action", DispatchAction::List.as_str());
+    facts.number("totalConnections", connections.len() as u64);
+    facts.number("totalTools", tools as u64);
+    if query.include_tools {
+        let (skipped, shown) = (query.offset, query.limit);
+        let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
+        let shown = usize::try_from(shown).unwrap_or(usize::MAX);
+        let all = connections.iter().flat_map(|one| {
+            one.tools.iter().map(|tool| {
+                item_line(
+                    Some(one.name),
+                    ItemKind::Tool,
+                    tool.line_name,
+                    tool.definition.to_bytes(),
+                )
+            })
+        });
+        lines.extend(all.skip(skipped).take(shown));
+    }
+    let next = query.offset.saturating_add(lines.len() as u64);
+    for connection in connections.iter().filter(|_| query.offset == 0) {
+        let count = counted(connection.tools.len(), "tool");
+        match connection.problem {
+            Some(problem) => lines.push(format!(
+                "({} has {count}: {})",
+                connection.name,
+                problem.words()
+            )),
+            None if !query.include_tools => lines.push(format!("{}  {count}", connection.name)),
+            None => {}
+        }
+    }
+    if query.include_tools && next < tools as u64 {
+        lines.push(more_line(tools as u64 - next, next));
+        facts.number("nextOffset", next);
+    }
+    if lines.is_empty() {
+        lines.push("There are no tools here.".to_owned());
+    }
+    text_result(&lines, facts)
 }
 
 impl DispatchConnection<'_> {
@@ -131,6 +185,15 @@ impl DispatchConnection<'_> {
 }
 
 impl ConnectionProblem {
+    /// It in words, for a line.
+    fn words(&self) -> &str {
+        match self {
+            ConnectionProblem::NotStarted => "it has not been started",
+            ConnectionProblem::Starting => "it is starting",
+            ConnectionProblem::Failed(reason) => reason,
+        }
+    }
+
     fn write(&self, shown: &mut JsonObject) {
         match self {
             ConnectionProblem::NotStarted => shown.text("state", "not-started"),
@@ -141,6 +204,12 @@ impl ConnectionProblem {
 }
 
 impl MissingConnection {
+    /// A line that says so.
+    pub(super) fn line(&self) -> String {
+        let reason = self.problem.words();
+        format!("(server {} is missing: {reason})", self.name)
+    }
+
     pub(super) fn shown(&self) -> Vec<u8> {
         let mut shown = JsonObject::new();
         shown.text("alias", &self.alias);

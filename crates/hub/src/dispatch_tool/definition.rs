@@ -4,41 +4,48 @@
 //! leaves the rest to the errors.
 
 use bytes::Bytes;
-use mcp_proxy_spill::ReadLimit;
 use serde_json::{Value, json};
 
 use super::{
-    DEFAULT_LINES, DispatchAction, DispatchFormat, DispatchParameter, DispatchToolOptions,
-    MAX_SEARCH_LIMIT, ReadResultOperation,
+    DEFAULT_LINES, DEFAULT_LIST_LIMIT, DispatchAction, DispatchFormat, DispatchParameter,
+    DispatchToolOptions, MAX_SEARCH_LIMIT, ReadResultOperation,
 };
-use crate::proxy_tool::CapabilityType;
+use crate::proxy_tool::{ALWAYS_LOAD, CapabilityType};
 
 const DESCRIPTION: &str = r#"Finds and calls the tools of all MCP servers behind this proxy.
 1. {"action":"search","query":"read a file"}
-2. {"action":"call","tool":"read_file","arguments":{"path":"a.txt"}}
+2. {"action":"call","tool":"files_read","arguments":{"path":"a.txt"}}
 3. Only if the result was written to a file: {"action":"readresult","resultFile":"…","op":"grep","pattern":"error"}"#;
 
-/// The definition for `tools/list`.
-pub fn definition(options: &DispatchToolOptions) -> Bytes {
+/// The definition for `tools/list`. `servers` is a line about the servers behind the tool, or empty.
+pub fn definition(options: &DispatchToolOptions, servers: &str) -> Bytes {
     let properties: serde_json::Map<String, Value> = DispatchParameter::ALL
         .into_iter()
-        .map(|parameter| (parameter.as_str().to_owned(), schema(parameter, options)))
+        .map(|parameter| {
+            let schema = parameter_schema(parameter, options);
+            (parameter.as_str().to_owned(), schema)
+        })
         .collect();
     json!({
         "name": options.name,
-        "description": DESCRIPTION,
+        "description": format!("{DESCRIPTION}\n{servers}").trim_end(),
         "inputSchema": {
             "type": "object",
             "properties": properties,
             "required": [DispatchParameter::Action.as_str()],
             "additionalProperties": false,
         },
+        "_meta": {ALWAYS_LOAD: true},
     })
     .to_string()
     .into()
 }
 
-fn schema(parameter: DispatchParameter, options: &DispatchToolOptions) -> Value {
+/// What the value of a parameter may be.
+pub(crate) fn parameter_schema(
+    parameter: DispatchParameter,
+    options: &DispatchToolOptions,
+) -> Value {
     match parameter {
         DispatchParameter::Action => json!({
             "type": "string",
@@ -62,13 +69,13 @@ fn schema(parameter: DispatchParameter, options: &DispatchToolOptions) -> Value 
         DispatchParameter::Limit => json!({
             "type": "integer",
             "minimum": 1,
-            "maximum": MAX_SEARCH_LIMIT,
-            "description": format!("search: default {}", options.default_search_limit.clamp(1, MAX_SEARCH_LIMIT)),
+            "description": format!("search: default {}; list: {DEFAULT_LIST_LIMIT}", options.default_search_limit.clamp(1, MAX_SEARCH_LIMIT)),
         }),
+        DispatchParameter::Offset => number(0, "list: skip"),
         DispatchParameter::Format => json!({
             "type": "string",
             "enum": DispatchFormat::ALL.map(DispatchFormat::as_str),
-            "description": "list, search: default compact",
+            "description": "list, search: default text; others are JSON",
         }),
         DispatchParameter::IncludeTools => flag("list: default true"),
         DispatchParameter::IncludeInputSchema => flag("list, search: default false"),
@@ -88,7 +95,7 @@ fn schema(parameter: DispatchParameter, options: &DispatchToolOptions) -> Value 
         DispatchParameter::Op => json!({
             "type": "string",
             "enum": ReadResultOperation::ALL.map(ReadResultOperation::as_str),
-            "description": "readresult: default stat, the size",
+            "description": "readresult: what to do with the file; default stat (its size)",
         }),
         DispatchParameter::Lines => number(1, &format!("head, tail: default {DEFAULT_LINES}")),
         DispatchParameter::FromLine => number(1, "slice: counts from 1"),
@@ -96,10 +103,9 @@ fn schema(parameter: DispatchParameter, options: &DispatchToolOptions) -> Value 
         DispatchParameter::FromColumn => number(1, "slice: where to begin in a long line"),
         DispatchParameter::Pattern => text("grep: regex, ignores case"),
         DispatchParameter::Context => number(0, "grep: lines around"),
-        DispatchParameter::MaxBytes => number(
-            0,
-            &format!("readresult: default {}; 0 = most", ReadLimit::DEFAULT_BYTES),
-        ),
+        DispatchParameter::MaxBytes => {
+            number(0, "readresult: most bytes to return; 0 = up to 256 KiB")
+        }
         DispatchParameter::Filter => text("jq: the filter"),
         DispatchParameter::Refresh => flag("Ask servers for their tools again first"),
     }

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 
-use super::object::{JsonObject, push_text_item};
+use super::object::{JsonObject, OwnOutcome, own_result, push_text_item};
 use super::{DispatchAction, DispatchParameter, MissingConnection, ReadResultOperation};
 use crate::wording::{enumerate, shorten};
 
@@ -232,11 +232,7 @@ pub fn render_error(error: &DispatchToolError, action: Option<DispatchAction>) -
     let mut content = vec![b'['];
     push_text_item(&mut content, text.as_bytes());
     content.push(b']');
-    let mut result = JsonObject::new();
-    result.raw("content", &content);
-    result.raw("structuredContent", &facts.finish());
-    result.raw("isError", b"true");
-    result.finish().into()
+    own_result(&content, facts, OwnOutcome::Failed)
 }
 
 impl DispatchToolError {

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::json_text::{push_compact, push_string, push_text};
+use crate::proxy_tool::DISPATCH_META_KEY;
 
 /// An object in the making. Names are ours and need no escapes.
 pub(super) struct JsonObject(Vec<u8>);
@@ -101,6 +102,42 @@ pub(super) fn json_result(object: JsonObject) -> Bytes {
     push_text_item(&mut result, &json);
     result.extend_from_slice(br#"],"isError":false}"#);
     result.into()
+}
+
+/// A result of the tool's own: the data is in `content`, which is an array of items, and the facts about the call are in
+/// `_meta`. Some clients show a model only `structuredContent` where a result has one, so it has none.
+pub(super) fn own_result(content: &[u8], facts: JsonObject, outcome: OwnOutcome) -> Bytes {
+    let mut meta = JsonObject::new();
+    meta.object(DISPATCH_META_KEY, facts);
+    let mut result = JsonObject::with_capacity(content.len() + 256);
+    result.raw("content", content);
+    result.raw("isError", outcome.is_error());
+    result.object("_meta", meta);
+    result.finish().into()
+}
+
+/// Whether a result of the tool's own reports an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OwnOutcome {
+    Done,
+    Failed,
+}
+
+impl OwnOutcome {
+    fn is_error(self) -> &'static [u8] {
+        match self {
+            OwnOutcome::Done => b"false",
+            OwnOutcome::Failed => b"true",
+        }
+    }
+}
+
+/// A result of text lines, with facts for programs in its `_meta`.
+pub(super) fn text_result(lines: &[String], facts: JsonObject) -> Bytes {
+    let mut content = b"[".to_vec();
+    push_text_item(&mut content, lines.join("\n").as_bytes());
+    content.push(b']');
+    own_result(&content, facts, OwnOutcome::Done)
 }
 
 /// How many tokens a text of this many bytes roughly costs.

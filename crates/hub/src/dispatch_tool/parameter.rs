@@ -22,6 +22,8 @@ pub enum DispatchParameter {
     Type,
     /// `limit`
     Limit,
+    /// `offset`
+    Offset,
     /// `format`
     Format,
     /// `includeTools`
@@ -64,7 +66,7 @@ pub enum DispatchParameter {
 
 impl DispatchParameter {
     /// All parameters, in the order of the input schema.
-    pub const ALL: [DispatchParameter; 26] = [
+    pub const ALL: [DispatchParameter; 27] = [
         DispatchParameter::Action,
         DispatchParameter::Query,
         DispatchParameter::Tool,
@@ -72,6 +74,7 @@ impl DispatchParameter {
         DispatchParameter::Connection,
         DispatchParameter::Type,
         DispatchParameter::Limit,
+        DispatchParameter::Offset,
         DispatchParameter::Format,
         DispatchParameter::IncludeTools,
         DispatchParameter::IncludeInputSchema,
@@ -103,6 +106,7 @@ impl DispatchParameter {
             DispatchParameter::Connection => "connection",
             DispatchParameter::Type => "type",
             DispatchParameter::Limit => "limit",
+            DispatchParameter::Offset => "offset",
             DispatchParameter::Format => "format",
             DispatchParameter::IncludeTools => "includeTools",
             DispatchParameter::IncludeInputSchema => "includeInputSchema",
@@ -143,9 +147,9 @@ impl DispatchParameter {
             DispatchParameter::Format
             | DispatchParameter::IncludeInputSchema
             | DispatchParameter::IncludeAnnotations => &[List, Search],
-            DispatchParameter::Query | DispatchParameter::Type | DispatchParameter::Limit => {
-                &[Search]
-            }
+            DispatchParameter::Query | DispatchParameter::Type => &[Search],
+            DispatchParameter::Limit => &[List, Search],
+            DispatchParameter::Offset => &[List],
             DispatchParameter::Tool
             | DispatchParameter::Arguments
             | DispatchParameter::ArgumentsFile
@@ -188,12 +192,13 @@ impl DispatchParameter {
             | DispatchParameter::Refresh => "false",
             DispatchParameter::Context
             | DispatchParameter::MaxBytes
+            | DispatchParameter::Offset
             | DispatchParameter::ResultSizeThreshold => "0",
             DispatchParameter::FromLine | DispatchParameter::FromColumn => "1",
             DispatchParameter::Limit => "10",
             DispatchParameter::Lines => "50",
             DispatchParameter::Op => ReadResultOperation::Stat.as_str(),
-            DispatchParameter::Format => DispatchFormat::Compact.as_str(),
+            DispatchParameter::Format => DispatchFormat::Text.as_str(),
             DispatchParameter::Type => CapabilityType::Tool.as_str(),
             _ => return None,
         })
@@ -212,8 +217,9 @@ impl DispatchParameter {
                 "a string with a connection's alias, such as 'c1', or its name"
             }
             DispatchParameter::Type => "'tool', 'resource' or 'prompt'",
-            DispatchParameter::Limit => "a whole number, 1 or more; over 100 counts as 100",
-            DispatchParameter::Format => "'compact' or 'detail'",
+            DispatchParameter::Limit => "a whole number, 1 or more",
+            DispatchParameter::Offset => "a whole number, 0 or more",
+            DispatchParameter::Format => "'text', 'compact' or 'detail'",
             DispatchParameter::IncludeTools
             | DispatchParameter::IncludeInputSchema
             | DispatchParameter::IncludeAnnotations

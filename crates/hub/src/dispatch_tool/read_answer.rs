@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::object::{JsonObject, estimated_tokens, push_text_item};
+use super::object::{JsonObject, OwnOutcome, estimated_tokens, own_result, push_text_item};
 use super::{DispatchAction, ReadResultOperation};
 
 /// A part of a stored result.
@@ -104,11 +104,7 @@ pub fn render_read_result(view: &ReadResultView<'_>) -> Bytes {
         facts.raw("truncated", b"true");
     }
     content.push(b']');
-    let mut result = JsonObject::new();
-    result.raw("content", &content);
-    result.object("structuredContent", facts);
-    result.raw("isError", b"false");
-    result.finish().into()
+    own_result(&content, facts, OwnOutcome::Done)
 }
 
 impl ReadResultFacts<'_> {

@@ -2,16 +2,18 @@
 
 use bytes::Bytes;
 
-use super::object::{JsonObject, json_result};
-use super::signature::{prompt_signature, tool_signature};
+use super::object::{JsonObject, json_result, text_result};
 use super::summary::Definition;
 use super::{DispatchAction, DispatchFormat, DispatchSearchQuery, MissingConnection};
+use crate::proxy_tool::{prompt_signature, search_lines, tool_signature};
 use crate::wording::shorten;
 use crate::{ItemKind, PublicDefinition};
 
 /// Something that a search found.
 #[derive(Clone, Debug)]
 pub struct DispatchHit<'a> {
+    /// One line about it, under its public name.
+    pub line: String,
     /// The alias of its connection.
     pub alias: &'a str,
     /// The name of its server in the configuration.
@@ -33,9 +35,20 @@ pub struct DispatchHit<'a> {
 pub fn render_search(
     query: &DispatchSearchQuery,
     total: u64,
+    fits: bool,
     hits: &[DispatchHit<'_>],
     missing: &[MissingConnection],
 ) -> Bytes {
+    if query.format == DispatchFormat::Text {
+        let lines = hits.iter().map(|hit| hit.line.clone()).collect();
+        let kind = query.kind.as_str();
+        let mut lines = search_lines(&query.query, kind, total, fits, lines);
+        lines.extend(missing.iter().map(MissingConnection::line));
+        let mut facts = JsonObject::new();
+        facts.text("action", DispatchAction::Search.as_str());
+        facts.number("totalMatches", total);
+        return text_result(&lines, facts);
+    }
     let mut answer = JsonObject::new();
     answer.text("action", DispatchAction::Search.as_str());
     answer.text("query", &shorten(&query.query));
@@ -48,7 +61,7 @@ pub fn render_search(
         "results",
         hits.iter().map(|hit| {
             let mut shown = match query.format {
-                DispatchFormat::Compact => hit.compact(query),
+                DispatchFormat::Text | DispatchFormat::Compact => hit.compact(query),
                 DispatchFormat::Detail => hit.detailed(query),
             };
             shown.texts("matchedFields", hit.matched_fields.iter().copied());
@@ -89,7 +102,7 @@ impl DispatchHit<'_> {
         definition: &Definition,
         query: &DispatchSearchQuery,
     ) {
-        let is_compact = query.format == DispatchFormat::Compact;
+        let is_compact = query.format != DispatchFormat::Detail;
         if is_compact && self.kind != ItemKind::Tool {
             shown.text("kind", kind_word(self.kind));
         }
@@ -109,10 +122,16 @@ impl DispatchHit<'_> {
         definition.describe(shown, query.format);
         match self.kind {
             ItemKind::Tool if is_compact => {
-                shown.text("signature", &tool_signature(self.name, definition));
+                shown.text(
+                    "signature",
+                    &tool_signature(self.name, definition.message()),
+                );
             }
             ItemKind::Prompt if is_compact => {
-                shown.text("signature", &prompt_signature(self.name, definition));
+                shown.text(
+                    "signature",
+                    &prompt_signature(self.name, definition.message()),
+                );
             }
             ItemKind::Prompt => definition.copy(shown, "arguments"),
             ItemKind::Resource | ItemKind::Template => definition.copy(shown, "mimeType"),

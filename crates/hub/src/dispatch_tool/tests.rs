@@ -47,16 +47,16 @@ fn text(result: &[u8]) -> String {
 
 #[test]
 fn the_definition_is_what_models_read() {
-    let definition = definition(&DispatchToolOptions::default());
+    let definition = definition(&DispatchToolOptions::default(), "");
     let tokens = definition.len().div_ceil(4);
-    assert!(tokens <= 700, "{tokens} tokens");
+    assert!(tokens <= 740, "{tokens} tokens");
     let pretty = serde_json::to_string_pretty(&value(&definition)).unwrap();
     insta::assert_snapshot!("dispatch_tool_definition", pretty);
 }
 
 #[test]
 fn the_definition_has_every_parameter_of_the_reference() {
-    let definition = value(&definition(&DispatchToolOptions::default()));
+    let definition = value(&definition(&DispatchToolOptions::default(), ""));
     let schema = &definition["inputSchema"];
     assert_eq!(schema["required"], serde_json::json!(["action"]));
     assert_eq!(schema["additionalProperties"], false);
@@ -70,8 +70,6 @@ fn the_definition_has_every_parameter_of_the_reference() {
 
 #[test]
 fn the_texts_agree_with_the_limits() {
-    let limit = DispatchParameter::Limit.allowed();
-    assert!(limit.ends_with(&MAX_SEARCH_LIMIT.to_string()));
     for action in DispatchAction::ALL {
         assert!(
             DispatchParameter::Action

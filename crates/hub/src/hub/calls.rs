@@ -35,12 +35,27 @@ pub(super) struct Call {
     pub(super) what: String,
     pub(super) parent: Option<u64>,
     pub(super) started: Instant,
-    pub(super) deadline: Option<Instant>,
+    answer_by: Option<Instant>,
+    /// It waits until then for a server that is starting.
+    pub(super) start_by: Instant,
     /// It was sent a second time after its server had gone.
     pub(super) repeated: bool,
     pub(super) cache: CacheUse,
     /// It is answered with the result of an earlier call.
     pub(super) is_cached: bool,
+}
+
+impl Call {
+    /// When it is given up.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self.is_sent {
+            true => self.answer_by,
+            false => Some(
+                self.answer_by
+                    .map_or(self.start_by, |at| at.min(self.start_by)),
+            ),
+        }
+    }
 }
 
 /// What the client gets to see of the server's answer.
@@ -113,12 +128,13 @@ impl Hub {
             what: new.what,
             parent: sequence,
             started: now,
-            deadline: timeout.map(|timeout| now + timeout),
+            answer_by: timeout.map(|timeout| now + timeout),
+            start_by: now + self.settings.start_patience,
             repeated: false,
             cache,
             is_cached: false,
         };
-        if let Some(deadline) = call.deadline {
+        if let Some(deadline) = call.deadline() {
             self.schedule(deadline);
         }
         match (&call.form, self.clients.get_mut(&client)) {
@@ -274,23 +290,34 @@ impl Hub {
         let late: Vec<CallId> = self
             .calls
             .iter()
-            .filter(|(_, call)| call.deadline.is_some_and(|deadline| deadline <= now))
+            .filter(|(_, call)| call.deadline().is_some_and(|deadline| deadline <= now))
             .map(|(id, _)| *id)
             .collect();
         for id in late {
             let Some(call) = self.calls.get(&id) else {
                 continue;
             };
-            let waited = now.duration_since(call.started);
-            let text = format!(
-                "server {} did not answer within {} s",
-                self.server(call.server).name(),
-                waited.as_secs()
-            );
+            let waited = now.duration_since(call.started).as_secs();
+            let server = self.server(call.server);
+            let name = server.name();
+            let (code, text) = match call.is_sent {
+                true => (
+                    ErrorCode::PEER_STALLED,
+                    format!("server {name} did not answer within {waited} s"),
+                ),
+                false => {
+                    let reason = format!("it is still starting after {waited} s; try again later");
+                    let reason = server.with_last_stderr(&reason);
+                    (
+                        ErrorCode::SERVER_UNAVAILABLE,
+                        format!("server {name}: {reason}"),
+                    )
+                }
+            };
             let cancel = cancel_of(call.id.token(), "the call took too long");
             self.tell_about(id, &cancel);
             self.stop_at_server(id);
-            self.fail_call(id, ErrorCode::PEER_STALLED, &text, now);
+            self.fail_call(id, code, &text, now);
         }
     }
 
@@ -325,7 +352,10 @@ impl Hub {
         let key = Id::from_token(message.slice(span)).key();
         let session = self.clients.get_mut(&client);
         let Some(open) = session.and_then(|session| session.open.remove(&key)) else {
-            return self.end_listen(client, &key);
+            return match self.cancel_parked(client, &key) {
+                true => self.release(client),
+                false => self.end_listen(client, &key),
+            };
         };
         for id in self.calls_of(open) {
             self.tell_about(id, message);

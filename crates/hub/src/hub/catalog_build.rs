@@ -14,6 +14,7 @@ use crate::catalog::{
     Catalog, CatalogView, CatalogWarning, ChangedKinds, ServerListing, ViewFilter, changed_kinds,
 };
 use crate::names::ServerNaming;
+use crate::read_tool::READ_TOOL_NAME;
 use crate::settings::HubSettings;
 use crate::wording::counted;
 
@@ -25,7 +26,7 @@ type MountedServer = (Arc<ServerNaming>, Option<Arc<ServerListing>>);
 pub struct CatalogBuild {
     generation: u64,
     mounted: Vec<MountedServer>,
-    reserved: [String; 2],
+    reserved: [String; 3],
     filters: Vec<ViewFilter>,
     old_catalog: Arc<Catalog>,
     old_views: Vec<Arc<CatalogView>>,
@@ -273,9 +274,10 @@ fn mounted(server: &Server) -> MountedServer {
 }
 
 /// The names of our own tools, which no server's tool may have.
-fn reserved(settings: &HubSettings) -> [String; 2] {
+fn reserved(settings: &HubSettings) -> [String; 3] {
     [
         settings.proxy_tool.name.clone(),
         settings.dispatch_tool.name.clone(),
+        READ_TOOL_NAME.to_owned(),
     ]
 }

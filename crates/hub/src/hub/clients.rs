@@ -15,6 +15,7 @@ use super::answers::result_message;
 use super::batches::BatchId;
 use super::listening::ClientListen;
 use super::log_levels::LogLevel;
+use super::parking::ParkedRequests;
 use super::requests::{CallName, ClientRequest};
 use super::work::WorkId;
 use super::{Hub, HubAction};
@@ -41,11 +42,7 @@ pub(super) struct Client {
     /// Its unanswered requests.
     pub(super) open: FxHashMap<IdKey, OpenRequest>,
     pub(super) listens: Vec<ClientListen>,
-    /// Requests that wait for servers that are starting.
-    parked: Vec<ParkedRequest>,
-    parked_until: Option<Instant>,
-    /// A request that has waited is being answered, and does not wait again.
-    has_waited: bool,
+    pub(super) parked: ParkedRequests,
     /// It will send nothing more, and leaves with its last answer.
     is_finished: bool,
     /// It has had the answer to its opening.
@@ -59,12 +56,6 @@ pub(super) enum OpenRequest {
     Batch(BatchId),
     /// The hub itself is busy with it.
     Work(WorkId),
-}
-
-#[derive(Debug)]
-struct ParkedRequest {
-    message: Message,
-    sequence: Option<u64>,
 }
 
 impl Client {
@@ -97,7 +88,7 @@ impl Client {
 
     pub(super) fn deadline(&self) -> Option<Instant> {
         let listens = self.listens.iter().filter_map(ClientListen::deadline);
-        listens.chain(self.parked_until).min()
+        listens.chain(self.parked.deadline()).min()
     }
 }
 
@@ -122,9 +113,7 @@ impl Hub {
             shares: BTreeSet::new(),
             open: FxHashMap::default(),
             listens: Vec::new(),
-            parked: Vec::new(),
-            parked_until: None,
-            has_waited: false,
+            parked: ParkedRequests::default(),
             is_finished: false,
             is_initialized: false,
         };
@@ -231,7 +220,7 @@ impl Hub {
         }
     }
 
-    fn client_request(&mut self, request: ClientRequest<'_>) {
+    pub(super) fn client_request(&mut self, request: ClientRequest<'_>) {
         let ClientRequest {
             client, message, ..
         } = request;
@@ -247,16 +236,16 @@ impl Hub {
         if modern && let Err(refusal) = self.note_modern_client(client, &id, message) {
             return self.send_to_client(client, *refusal);
         }
+        if self.park(request) {
+            return;
+        }
         let method = message.method().unwrap_or_default();
         match (&*method, modern) {
-            ("initialize", false) | ("server/discover", _) if self.park(request) => {}
             ("initialize", false) => self.answer_initialize(client, &id, message),
             ("server/discover", _) => self.answer_discover(client, &id),
             ("ping", false) => self.result(client, &id, "{}"),
             ("tools/list" | "resources/list" | "resources/templates/list" | "prompts/list", _) => {
-                if !self.park(request) {
-                    self.answer_list(client, &id, message);
-                }
+                self.answer_list(client, &id, message);
             }
             ("tools/call", _) => self.call_tool(request),
             ("resources/read", _) => self.read_resource(request),
@@ -329,72 +318,6 @@ impl Hub {
             client.capabilities = capabilities.map(copied);
             client.name = name.map_or_else(String::new, |name| name.into_owned());
         }
-    }
-
-    /// Lets a request wait for servers that are starting. `false`: there is nothing to wait for, or it has waited enough.
-    pub(super) fn park(&mut self, request: ClientRequest<'_>) -> bool {
-        let ClientRequest {
-            client,
-            message,
-            sequence,
-            now,
-        } = request;
-        let Some(until) = self.settles_at(now) else {
-            return false;
-        };
-        let client = self.clients.get_mut(&client);
-        let Some(client) = client.filter(|client| !client.has_waited) else {
-            return false;
-        };
-        client.parked.push(ParkedRequest {
-            message: message.clone(),
-            sequence,
-        });
-        client.parked_until = Some(until);
-        self.schedule(until);
-        true
-    }
-
-    /// Answers the requests that waited for servers, if none is starting any more.
-    pub(super) fn answer_parked(&mut self, now: Instant) {
-        if self.settles_at(now).is_none() {
-            let clients: Vec<ClientId> = self.clients.keys().copied().collect();
-            clients
-                .into_iter()
-                .for_each(|client| self.unpark(client, now));
-        }
-    }
-
-    fn unpark(&mut self, id: ClientId, now: Instant) {
-        let parked = self.clients.get_mut(&id).map(|client| {
-            client.parked_until = None;
-            client.has_waited = true;
-            std::mem::take(&mut client.parked)
-        });
-        for parked in parked.into_iter().flatten() {
-            self.client_request(ClientRequest {
-                client: id,
-                message: &parked.message,
-                sequence: parked.sequence,
-                now,
-            });
-        }
-        if let Some(client) = self.clients.get_mut(&id) {
-            client.has_waited = false;
-        }
-        self.release(id);
-    }
-
-    /// Clients whose patience is over get what there is.
-    pub(super) fn wake_clients(&mut self, now: Instant) {
-        let due: Vec<ClientId> = self
-            .clients
-            .iter()
-            .filter(|(_, client)| client.parked_until.is_some_and(|at| at <= now))
-            .map(|(id, _)| *id)
-            .collect();
-        due.into_iter().for_each(|client| self.unpark(client, now));
-        self.wake_listens(now);
     }
 
     fn client_notification(&mut self, client: ClientId, message: &Message, now: Instant) {

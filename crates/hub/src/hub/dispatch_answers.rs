@@ -8,6 +8,7 @@ use mcp_proxy_wire::{Era, json_string};
 
 use super::answers::without_paths;
 use super::dispatch_calls::file_refusal;
+use super::lists::entry_line;
 use super::work::OwnedFiles;
 use super::{Hub, ServerState};
 use crate::catalog::{CatalogEntry, CatalogServer, CatalogView, ItemKind, ServerIndex};
@@ -120,6 +121,7 @@ fn with_tools<'a>(
             .map(|entry| DispatchTool {
                 name: own_name(view, entry),
                 public: ambiguous_public(view, entry),
+                line_name: &entry.public,
                 definition: &entry.definition,
             })
             .collect(),
@@ -177,6 +179,7 @@ pub(crate) fn search(
                 ItemKind::Resource | ItemKind::Template => (&*entry.public, None),
             };
             Some(DispatchHit {
+                line: entry_line(view, entry),
                 alias: &naming.alias,
                 connection: &naming.name,
                 kind: entry.kind,
@@ -187,7 +190,7 @@ pub(crate) fn search(
             })
         })
         .collect();
-    dispatch_tool::render_search(query, found.total as u64, &hits, missing)
+    dispatch_tool::render_search(query, found.total as u64, found.fits, &hits, missing)
 }
 
 pub(super) fn read_result(

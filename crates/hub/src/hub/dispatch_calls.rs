@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use mcp_proxy_core::answer_under;
-use mcp_proxy_spill::SpillError;
+use mcp_proxy_spill::{ReadLimit, SpillError};
 use mcp_proxy_wire::{ErrorCode, Field, Id, Message, Span};
 
 use super::Hub;
@@ -20,8 +20,10 @@ use super::work::{OwnedFiles, WorkTask};
 use crate::catalog::{Catalog, CatalogView, ItemKind};
 use crate::dispatch_tool::{
     self, DispatchAction, DispatchArguments, DispatchCall, DispatchOperation, DispatchParameter,
-    DispatchSpill, DispatchToolError, DispatchedCall, MissingConnection, Refresh,
+    DispatchSpill, DispatchToolError, DispatchToolOptions, DispatchedCall, MissingConnection,
+    Refresh,
 };
+use crate::read_tool::READ_TOOL_NAME;
 use crate::resolve::LookupError;
 use crate::server_link::ClientId;
 use crate::settings::OwnToolUse;
@@ -84,11 +86,38 @@ impl Hub {
         }
     }
 
-    /// Whether a call names a tool that nobody has listed.
+    /// `readresult` of the `proxy-read` tool. Whatever else its arguments could mean is refused.
+    pub(super) fn read_stored_result(&mut self, request: ClientRequest<'_>) {
+        let arguments = request.message.span(Field::Param("arguments"));
+        let options = DispatchToolOptions {
+            name: READ_TOOL_NAME.to_owned(),
+            ..self.settings.dispatch_tool.clone()
+        };
+        let parsed = dispatch_tool::parse_arguments(request.message, arguments, &options);
+        let done = match parsed.map(|(operation, _)| operation) {
+            Ok(operation @ DispatchOperation::ReadResult { .. }) => {
+                self.run_dispatch(request, operation)
+            }
+            Ok(operation) => {
+                let error = DispatchToolError::UnsupportedAction {
+                    tool: options.name,
+                    action: operation.action().as_str().to_owned(),
+                    suggestion: None,
+                };
+                Some(dispatch_tool::render_error(&error, None))
+            }
+            Err(error) => Some(dispatch_tool::render_error(&error, None)),
+        };
+        if let (Some(result), Some(id)) = (done, request.message.id()) {
+            self.send_result(request.client, &id, &result);
+        }
+    }
+
+    /// Whether a call names a tool that nobody has listed, and nothing like it either.
     pub(super) fn is_unknown(&self, client: ClientId, call: &DispatchCall) -> bool {
         let view = self.view(client);
         let found = view.resolve(ItemKind::Tool, call.connection.as_deref(), &call.tool);
-        matches!(found, Err(LookupError::NotFound { .. }))
+        matches!(found, Err(LookupError::NotFound { near, .. }) if near.is_empty())
     }
 
     /// Runs one operation of the tool. A result that is known at once is returned.
@@ -154,11 +183,12 @@ impl Hub {
                 limit,
             } => {
                 let files = self.files_for(client, DispatchParameter::ResultFile)?;
+                let fitting = || ReadLimit::bytes(self.whole_result_bytes(client));
                 let task = WorkTask::ReadResult {
                     files,
                     file,
                     request: part,
-                    limit,
+                    limit: limit.unwrap_or_else(fitting),
                 };
                 self.begin_work(request, task);
                 Ok(None)
@@ -261,7 +291,10 @@ impl Hub {
     /// The catalog, if clients can search it.
     pub fn searched_catalog(&self) -> Option<Arc<Catalog>> {
         let mut profiles = self.settings.profiles.iter();
-        let is_searched = profiles.any(|profile| profile.dispatch_tool == OwnToolUse::Offered);
+        let is_searched = profiles.any(|profile| {
+            [profile.proxy_tool, profile.dispatch_tool, profile.read_tool]
+                .contains(&OwnToolUse::Offered)
+        });
         is_searched.then(|| Arc::clone(&self.catalog))
     }
 

@@ -8,7 +8,7 @@ use mcp_proxy_wire::{Era, Message};
 use super::call_gate::CallGate;
 use super::roots::RootsQuestion;
 use super::server_listening::ListenRefusal;
-use super::servers::{EraSupport, LinkOwner, other, slot};
+use super::servers::{EraSupport, LinkOwner, SettleDeadlines, other, slot};
 use super::{Hub, HubAction, LinkClosed, OpenLink, WrittenUpTo};
 use crate::backoff::{RECOVERED, wait_after};
 use crate::catalog::ServerIndex;
@@ -18,18 +18,6 @@ use crate::server_link::{
 };
 
 impl Hub {
-    /// How long a request for what all servers offer has to wait: until every server that has just been started has been
-    /// ready, or has failed, and is in the catalog, but not longer than [`HubSettings::settle`](crate::HubSettings) after
-    /// its start. `None`: not at all.
-    pub(super) fn settles_at(&self, now: Instant) -> Option<Instant> {
-        let just_started = self
-            .servers
-            .iter()
-            .filter(|server| !server.settled || self.build.is_building());
-        let at = just_started.filter_map(|server| server.settle_by).max();
-        at.filter(|at| *at > now)
-    }
-
     /// Servers that cannot be used are told about once.
     pub(super) fn report_disabled_servers(&mut self) {
         let disabled = self.servers.iter().filter_map(|server| {
@@ -115,9 +103,16 @@ impl Hub {
 
     fn start_shared(&mut self, index: ServerIndex, era: Era, now: Instant) -> LinkId {
         let link = self.open_link(index, LinkOwner::Everyone, era, now);
-        let settle_by = now + self.settings.settle;
+        let (settle, first_list) = (self.settings.settle, self.settings.first_list);
         let server = self.server_mut(index);
-        server.settle_by.get_or_insert(settle_by);
+        let patience = match server.listing {
+            Some(_) => settle,
+            None => first_list,
+        };
+        server.settle_by.get_or_insert(SettleDeadlines {
+            opening: now + settle,
+            lists: now + patience,
+        });
         server.shared[slot(era)] = Some(link);
         server.retry_at = None;
         server.lists_failed = false;

@@ -8,7 +8,7 @@ use mcp_proxy_wire::Message;
 use super::{Hub, HubAction};
 use crate::catalog::{ChangedKinds, ItemKind, ServerIndex, ServerListing};
 use crate::server_link::{FailedList, LinkId};
-use crate::wording::counted;
+use crate::wording::{counted, first_sentence};
 
 impl Hub {
     /// Whether the lists of this conversation are those that clients see. They are also if one client has it for itself by
@@ -31,12 +31,19 @@ impl Hub {
     ) {
         let server = self.server_mut(index);
         let old = server.listing.clone();
+        let instructions = server.description.instructions.as_deref();
+        let about = instructions
+            .map(first_sentence)
+            .filter(|about| !about.is_empty());
         for list in &failed {
             let kind = list.kind.items();
             let known = old.as_ref().map(|old| old.items(kind).to_vec());
             *Arc::make_mut(&mut listing).items_mut(kind) = known.unwrap_or_default();
         }
         let is_known = failed.is_empty() || old.is_some() || *listing != ServerListing::default();
+        if let Some(about) = &about {
+            Arc::make_mut(&mut listing).about = Some(about.clone());
+        }
         let listing = is_known.then_some(listing);
         let same = server.listing == listing;
         let was_away = !server.settled || server.stale || server.listing.is_none();

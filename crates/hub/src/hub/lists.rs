@@ -10,16 +10,22 @@ use mcp_proxy_wire::{Era, Field, Id, Message, era_of, json_string};
 use super::answers::without_paths;
 use super::requests::{self, CallTarget};
 use super::{Hub, ServerState};
-use crate::catalog::{CatalogEntry, CatalogView, ChangedKinds, ItemKind};
-use crate::proxy_tool::{
-    self, CapabilityType, ListQuery, ProxyOperation, ProxyToolError, UnavailableServer,
+use crate::catalog::{
+    CatalogEntry, CatalogServer, CatalogView, ChangedKinds, ItemKind, ServerIndex,
 };
+use crate::proxy_tool::{
+    self, CapabilityType, ListDetail, ListQuery, ProxyOperation, ProxyToolError, SearchWords,
+    UnavailableServer,
+};
+use crate::read_tool::READ_TOOL_NAME;
 use crate::resolve::{LookupError, ResolvedItem};
 use crate::server_link::{ClientId, TASK_EXTENSION};
-use crate::settings::ProfileSettings;
+use crate::settings::{OwnToolUse, ProfileSettings};
 
-/// Bytes of all servers' instructions together.
-const INSTRUCTIONS_MAX: usize = 8 * 1024;
+/// Bytes of the instructions: our own line, and those of all servers. Some clients cut what is longer.
+const INSTRUCTIONS_MAX: usize = 2 * 1024;
+/// Bytes of the servers' names in that line.
+const NAMES_MAX: usize = 512;
 
 /// What the hub offers to clients, without the braces. Servers come and go, so it always says that lists may change.
 const CAPABILITIES: &str = r#""tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"prompts":{"listChanged":true},"completions":{},"logging":{}"#;
@@ -122,27 +128,62 @@ impl Hub {
         format!("{{{CAPABILITIES}{tasks}}}")
     }
 
-    /// The instructions of all servers, as a member that follows others.
+    /// The line that says which tool to use and what is behind it, if there is such a tool.
+    fn tool_line(&self, client: ClientId) -> Option<String> {
+        let profile = self.profile(client);
+        let full = [
+            (profile.proxy_tool, self.proxy_tool.name.as_str()),
+            (
+                profile.dispatch_tool,
+                self.settings.dispatch_tool.name.as_str(),
+            ),
+        ];
+        let full = full.iter().find(|(used, _)| *used == OwnToolUse::Offered);
+        let reads = profile.read_tool == OwnToolUse::Offered;
+        let names = self.view(client).server_names(NAMES_MAX);
+        let servers = match names.as_str() {
+            "" => return None,
+            names => format!("the tools, resources and prompts of these servers: {names}"),
+        };
+        match (full, reads) {
+            (Some((_, full)), true) => Some(format!(
+                "Use `{full}` (or `{READ_TOOL_NAME}`, which changes nothing) to find and use {servers}."
+            )),
+            (Some((_, full)), false) => Some(format!("Use `{full}` to find and use {servers}.")),
+            (None, true) => Some(format!(
+                "Use `{READ_TOOL_NAME}`, which changes nothing, to find and read {servers}."
+            )),
+            (None, false) => None,
+        }
+    }
+
+    /// Our own line and the instructions of all servers, as a member that follows others.
     fn instructions(&self, client: ClientId) -> String {
         let view = self.view(client);
+        let mut text = self.tool_line(client).unwrap_or_default();
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
         let said = view.servers().filter_map(|(index, server)| {
             let said = self.server(index).description.instructions.as_ref()?;
             Some((server, said.trim()))
         });
         let said: Vec<_> = said.collect();
+        let headings = said.iter().map(|(server, _)| heading(server));
+        let headings: Vec<String> = headings.collect();
         let lengths: Vec<usize> = said.iter().map(|(_, said)| said.len()).collect();
-        let share = fair_share(&lengths, INSTRUCTIONS_MAX);
-        let mut text = String::new();
-        for (server, said) in said {
-            let prefix = server.prefix().map_or_else(String::new, |prefix| {
-                format!(" (names begin with {prefix}{})", server.naming().separator)
-            });
+        // What stands around each text: two line breaks, and a mark where it is cut.
+        let around = headings
+            .iter()
+            .map(|heading| heading.len() + " …\n\n".len());
+        let room = INSTRUCTIONS_MAX.saturating_sub(text.len() + around.sum::<usize>());
+        let share = fair_share(&lengths, room);
+        for (heading, (_, said)) in headings.iter().zip(said) {
             let shown = beginning(said, share);
             let rest = if shown.len() < said.len() { " …" } else { "" };
-            text.push_str(&format!(
-                "## {}{prefix}\n{shown}{rest}\n\n",
-                server.naming().name
-            ));
+            if text.len() + heading.len() < INSTRUCTIONS_MAX && !shown.is_empty() {
+                text.push_str(&format!("{heading}{shown}{rest}\n\n"));
+            }
         }
         match text.trim_end() {
             "" => String::new(),
@@ -202,6 +243,7 @@ impl Hub {
     /// `list` and `info` of the `proxy` tool.
     pub(super) fn query(&self, client: ClientId, operation: &ProxyOperation) -> Bytes {
         match operation {
+            ProxyOperation::Search(query) => self.proxy_search(client, query),
             ProxyOperation::List(query) => self.proxy_list(client, query),
             ProxyOperation::Info { kind, path } => self.proxy_info(client, *kind, path),
             ProxyOperation::Call { .. } | ProxyOperation::Batch(_) => {
@@ -218,9 +260,50 @@ impl Hub {
             .filter_server
             .as_deref()
             .and_then(|name| view.find_server(name));
-        let unavailable: Vec<UnavailableServer> = view
+        let unavailable = self.unavailable_servers(client, named);
+        let is_of_named = named.map(|named| move |entry: &CatalogEntry| entry.server == named);
+        let is_selected = is_of_named
+            .as_ref()
+            .map(|is_selected| is_selected as &dyn Fn(&CatalogEntry) -> bool);
+        let (page, total) = proxy_tool::page_of(entries.iter().copied(), query, is_selected);
+        if let (None, 0, Some(name)) = (named, total, &query.filter_server) {
+            return unknown_server(&view, name);
+        }
+        match query.detail {
+            ListDetail::Full => {
+                proxy_tool::render_list(entries.into_iter(), query, is_selected, &unavailable)
+            }
+            ListDetail::Brief => {
+                let lines = page.into_iter().map(|entry| entry_line(&view, entry));
+                proxy_tool::render_lines(query, total, lines.collect(), &unavailable)
+            }
+        }
+    }
+
+    fn proxy_search(&self, client: ClientId, query: &SearchWords) -> Bytes {
+        let view = self.view(client);
+        let named = match &query.filter_server {
+            None => None,
+            Some(name) => match view.find_server(name) {
+                Some(server) => Some(server),
+                None => return unknown_server(&view, name),
+            },
+        };
+        let unavailable = self.unavailable_servers(client, named);
+        search_result(&view, query, named, &unavailable)
+    }
+
+    /// The servers whose items are missing or old, of all that the client sees or of one.
+    fn unavailable_servers(
+        &self,
+        client: ClientId,
+        only: Option<ServerIndex>,
+    ) -> Vec<UnavailableServer> {
+        let view = self.view(client);
+        let servers = view
             .servers()
-            .filter(|(index, _)| named.is_none_or(|named| named == *index))
+            .filter(|(index, _)| only.is_none_or(|only| only == *index));
+        servers
             .filter_map(|(index, server)| {
                 let state = self.server(index);
                 let is_missing = state.listing.is_none() || state.stale;
@@ -231,12 +314,7 @@ impl Hub {
                     stale: state.stale,
                 })
             })
-            .collect();
-        let is_of_named = named.map(|named| move |entry: &CatalogEntry| entry.server == named);
-        let is_selected = is_of_named
-            .as_ref()
-            .map(|is_selected| is_selected as &dyn Fn(&CatalogEntry) -> bool);
-        proxy_tool::render_list(entries.into_iter(), query, is_selected, &unavailable)
+            .collect()
     }
 
     fn proxy_info(&self, client: ClientId, kind: CapabilityType, path: &str) -> Bytes {
@@ -295,6 +373,50 @@ impl Hub {
             .and_then(|found| found.entry().map(|entry| entry.public.clone()));
         path.contains('{') && entry.as_deref() == Some(path)
     }
+}
+
+/// The answer to a search through the `proxy` tool.
+pub(crate) fn search_result(
+    view: &CatalogView,
+    query: &SearchWords,
+    server: Option<ServerIndex>,
+    unavailable: &[UnavailableServer],
+) -> Bytes {
+    let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
+    let found = view.search(&query.query, query.kind.item_kinds(), server, limit);
+    let lines = found.best.iter().map(|hit| entry_line(view, hit.entry));
+    let total = found.total as u64;
+    proxy_tool::render_search(query, total, found.fits, lines.collect(), unavailable)
+}
+
+/// What is said about an item on one line, under the name that it can be used by.
+pub(crate) fn entry_line(view: &CatalogView, entry: &CatalogEntry) -> String {
+    let server = view.catalog().server(entry.server);
+    let server = server.map(|server| server.naming().name.as_str());
+    proxy_tool::item_line(
+        server,
+        entry.kind,
+        &entry.public,
+        entry.definition.to_bytes(),
+    )
+}
+
+fn unknown_server(view: &CatalogView, name: &str) -> Bytes {
+    let servers = view
+        .servers()
+        .map(|(_, server)| server.naming().name.clone());
+    proxy_tool::render_error(&ProxyToolError::UnknownServer {
+        server: name.to_owned(),
+        servers: servers.collect(),
+    })
+}
+
+/// What stands above a server's instructions.
+fn heading(server: &CatalogServer) -> String {
+    let prefix = server.prefix().map_or_else(String::new, |prefix| {
+        format!(" (names begin with {prefix}{})", server.naming().separator)
+    });
+    format!("## {}{prefix}\n", server.naming().name)
 }
 
 fn not_found(kind: CapabilityType, path: &str) -> ProxyToolError {

@@ -32,9 +32,12 @@ impl Hub {
     }
 
     pub(super) fn repeat(&mut self, id: CallId, now: Instant) {
+        let start_by = now + self.settings.start_patience;
+        self.schedule(start_by);
         if let Some(call) = self.calls.get_mut(&id) {
             call.repeated = true;
             call.is_sent = false;
+            call.start_by = start_by;
             let gone = call.link.take();
             // The link is about to end; a call that is sent again must not go there.
             if let Some(gone) = gone {

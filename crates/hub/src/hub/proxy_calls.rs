@@ -10,10 +10,13 @@ use super::calls::{AnswerForm, NewCall, error_text};
 use super::clients::OpenRequest;
 use super::requests::{ClientRequest, method_of};
 use super::work::WorkTask;
-use crate::catalog::ItemKind;
+use crate::catalog::{Hints, ItemKind};
+use crate::dispatch_tool::DispatchAction;
 use crate::json;
 use crate::proxy_tool::{self, CapabilityType, ProxyOperation, ProxyToolError};
+use crate::read_tool::READ_TOOL_NAME;
 use crate::resolve::LookupError;
+use crate::settings::OwnToolUse;
 
 impl Hub {
     pub(super) fn call_proxy_tool(&mut self, request: ClientRequest<'_>) {
@@ -77,31 +80,6 @@ impl Hub {
         }
     }
 
-    /// Whether servers that are starting matter to a call of the `proxy` tool. They do not if it only calls what is in the
-    /// catalog.
-    pub(super) fn waits_for_servers(&self, request: ClientRequest<'_>) -> bool {
-        if self.settles_at(request.now).is_none() {
-            return false;
-        }
-        let arguments = arguments_of(request.message);
-        let view = self.view(request.client);
-        let is_listed = |operation: &ProxyOperation| match operation {
-            ProxyOperation::Call { kind, path, .. } => {
-                let found = view.resolve(kind.item_kinds()[0], None, path);
-                found.is_ok_and(|found| found.entry().is_some())
-            }
-            _ => false,
-        };
-        match proxy_tool::parse_arguments(arguments.as_ref(), &self.proxy_tool) {
-            Ok(ProxyOperation::Batch(operations)) => {
-                let mut operations = operations.iter();
-                !operations.all(|operation| operation.as_ref().is_ok_and(is_listed))
-            }
-            Ok(operation) => !is_listed(&operation),
-            Err(_) => false,
-        }
-    }
-
     /// Runs one operation of the `proxy` tool. A result that is known at once is returned.
     pub(super) fn run_operation(
         &mut self,
@@ -145,6 +123,10 @@ impl Hub {
                 return Some(self.proxy_tool_refusal(kind, &path, &error));
             }
         };
+        if let Some(error) = self.refused_by_read_tool(request, kind, &path, target.hints) {
+            self.audit_refused(request, item, &path);
+            return Some(proxy_tool::render_error(&error));
+        }
         let form = match part {
             None => AnswerForm::ProxyTool {
                 kind,
@@ -166,6 +148,31 @@ impl Hub {
             hints: target.hints,
         });
         None
+    }
+
+    /// Why the `proxy-read` tool does not call this, if so.
+    fn refused_by_read_tool(
+        &self,
+        request: ClientRequest<'_>,
+        kind: CapabilityType,
+        path: &str,
+        hints: Hints,
+    ) -> Option<ProxyToolError> {
+        let profile = self.profile(request.client);
+        let is_read_tool = profile.read_tool == OwnToolUse::Offered
+            && request.message.text(Field::Name).as_deref() == Some(READ_TOOL_NAME);
+        if !is_read_tool || kind != CapabilityType::Tool || hints.read_only {
+            return None;
+        }
+        let other = match (profile.proxy_tool, profile.dispatch_tool) {
+            (OwnToolUse::Offered, _) => Some(self.proxy_tool.name.clone()),
+            (_, OwnToolUse::Offered) => Some(self.settings.dispatch_tool.name.clone()),
+            _ => None,
+        };
+        Some(ProxyToolError::NotReadOnly {
+            path: path.to_owned(),
+            other,
+        })
     }
 
     pub(super) fn proxy_tool_refusal(
@@ -192,8 +199,16 @@ impl Hub {
     }
 }
 
+/// Whether a call of the `proxy-read` tool says that it is about a stored result.
+pub(super) fn is_read_result(message: &Message) -> bool {
+    let arguments = message.span(Field::Param("arguments"));
+    let action = arguments.and_then(|span| message.member(span, "action"));
+    action.and_then(|span| message.text_at(span)).as_deref()
+        == Some(DispatchAction::ReadResult.as_str())
+}
+
 /// The `arguments` of a call. `null` counts as not given.
-fn arguments_of(message: &Message) -> Option<Bytes> {
+pub(super) fn arguments_of(message: &Message) -> Option<Bytes> {
     let span = message.span(Field::Param("arguments"))?;
     let given = message.raw().slice(span.range());
     (&*given != b"null").then_some(given)

@@ -7,8 +7,10 @@ use mcp_proxy_wire::{ErrorCode, Field, Message, Span, error_response, json_strin
 
 use super::Hub;
 use super::calls::{AnswerForm, NewCall};
+use super::proxy_calls;
 use super::work::WorkTask;
 use crate::catalog::{CatalogView, Hints, ItemKind, ServerIndex};
+use crate::read_tool::READ_TOOL_NAME;
 use crate::resolve::LookupError;
 use crate::server_link::ClientId;
 use crate::settings::OwnToolUse;
@@ -55,10 +57,11 @@ impl Hub {
         };
         let is_proxy = is_called(&self.proxy_tool.name, profile.proxy_tool);
         let is_dispatch = is_called(&self.settings.dispatch_tool.name, profile.dispatch_tool);
-        match (is_proxy, is_dispatch) {
-            // They show what servers offer, so they wait for those that are starting, as a list does.
-            (true, _) if self.waits_for_servers(request) && self.park(request) => return,
-            (_, true) if self.park(request) => return,
+        let is_read = is_called(READ_TOOL_NAME, profile.read_tool);
+        if is_read && proxy_calls::is_read_result(message) {
+            return self.read_stored_result(request);
+        }
+        match (is_proxy || is_read, is_dispatch) {
             (true, _) => return self.call_proxy_tool(request),
             (_, true) => return self.call_dispatch_tool(request),
             (false, false) => {}

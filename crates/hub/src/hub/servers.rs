@@ -32,6 +32,15 @@ pub(super) enum EraSupport {
     No,
 }
 
+/// How long requests wait for the first start of a server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SettleDeadlines {
+    /// The answer to a client's opening: some clients give up early.
+    pub(super) opening: Instant,
+    /// Lists, and requests for something that nobody has listed.
+    pub(super) lists: Instant,
+}
+
 /// Lines of a server's stderr in the reason why it failed.
 const STDERR_LINES: usize = 5;
 /// Characters of each.
@@ -99,8 +108,8 @@ pub(super) struct Server {
     pub(super) ready_since: Option<Instant>,
     /// It has been ready, or has failed, once.
     pub(super) settled: bool,
-    /// Requests for what all servers offer wait for its first start until then.
-    pub(super) settle_by: Option<Instant>,
+    /// How long requests for what all servers offer wait for its first start.
+    pub(super) settle_by: Option<SettleDeadlines>,
     /// It ended by itself, and has not been started since.
     pub(super) has_failed: bool,
     /// It answers, but could not say all that it offers.
@@ -179,6 +188,14 @@ impl Server {
                 format!("{reason}; its last stderr lines: {}", lines.join(" | "))
             }
             _ => reason.to_owned(),
+        }
+    }
+
+    /// A reason with the last line of stderr.
+    pub(super) fn with_last_stderr(&self, reason: &str) -> String {
+        match self.last_stderr.back() {
+            Some(line) => format!("{reason}; its last stderr line: {line}"),
+            None => reason.to_owned(),
         }
     }
 

@@ -12,6 +12,7 @@ use super::work::OwnedFiles;
 use crate::catalog::{Catalog, ItemKind};
 use crate::dispatch_tool::{DispatchSpill, DispatchSpillReason, DispatchSpilledCall};
 use crate::json;
+use crate::settings::SpillThreshold;
 
 /// Where a result says that it is in a file.
 const META_KEY: &str = "mcp-proxy/spill";
@@ -79,11 +80,18 @@ impl Hub {
         let size = answer.result()?.range().len() as u64;
         let exceeds =
             |bytes: u64| (size > bytes).then_some(DispatchSpillReason::Exceeded { bytes });
-        let configured = || exceeds(self.settings.spill.threshold?.get());
+        let threshold = self.settings.spill.threshold;
+        let configured = || match threshold {
+            SpillThreshold::Above(bytes) => exceeds(bytes),
+            SpillThreshold::ByClient | SpillThreshold::Never => None,
+        };
         match &call.form {
             AnswerForm::Dispatch(form) => match form.spill {
                 DispatchSpill::Always => Some(DispatchSpillReason::Requested),
                 DispatchSpill::Above(bytes) => exceeds(bytes),
+                DispatchSpill::Configured if threshold == SpillThreshold::ByClient => {
+                    exceeds(self.whole_result_bytes(call.client))
+                }
                 DispatchSpill::Configured => configured(),
                 DispatchSpill::Never => None,
             },

@@ -8,6 +8,7 @@ use crate::config::ExposeMode;
 use crate::dispatch_tool::{self, DispatchArguments, DispatchToolOptions, DispatchedCall};
 use crate::names::ServerNaming;
 use crate::proxy_tool::{self, ProxyToolOptions};
+use crate::read_tool::READ_TOOL_NAME;
 
 /// A call that a server answered, as it crossed the wire.
 #[derive(Clone, Debug)]
@@ -29,8 +30,11 @@ impl MeasuredCall<'_> {
         let public = self.public_name();
         let (own, asked, result) = match mode {
             ExposeMode::All => (public, arguments.into_owned(), self.result.clone()),
-            ExposeMode::Proxy => (
-                ProxyToolOptions::default().name,
+            ExposeMode::Proxy | ExposeMode::Read => (
+                match mode {
+                    ExposeMode::Read => READ_TOOL_NAME.to_owned(),
+                    _ => ProxyToolOptions::default().name,
+                },
                 format!(
                     r#"{{"action":"call","type":"tool","path":{},"args":{arguments}}}"#,
                     json_string(&public)

@@ -8,6 +8,7 @@ use crate::catalog::{CatalogEntry, CatalogView, ItemKind};
 use crate::config::ExposeMode;
 use crate::dispatch_tool::{self, DispatchOperation};
 use crate::hub::dispatch_answers::{self, ListedConnection};
+use crate::hub::search_result;
 use crate::proxy_tool::{self, ProxyOperation};
 
 /// Words of a tool's description that make a search.
@@ -16,9 +17,14 @@ pub const QUERY_WORDS: usize = 6;
 /// Averages are taken over this many tools at most, evenly spread over the list.
 pub const MAX_SAMPLES: usize = 200;
 
+/// A question that shows what finding and calling one tool costs in all.
+pub const EXAMPLE_QUESTION: &str = "what time is it in Tokyo";
+
 /// An answer that a model reads to find a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookupAnswer {
+    /// `search` of the `proxy` tool.
+    ProxySearch,
     /// The first page of `list` of the `proxy` tool.
     ProxyList,
     /// `info` of the `proxy` tool about one tool.
@@ -44,7 +50,9 @@ impl LookupAnswer {
     /// The exposure that has the tool which gives this answer.
     pub fn mode(self) -> ExposeMode {
         match self {
-            LookupAnswer::ProxyList | LookupAnswer::ProxyInfo => ExposeMode::Proxy,
+            LookupAnswer::ProxySearch | LookupAnswer::ProxyList | LookupAnswer::ProxyInfo => {
+                ExposeMode::Proxy
+            }
             LookupAnswer::DispatchList | LookupAnswer::DispatchSearch => ExposeMode::Dispatch,
         }
     }
@@ -54,7 +62,7 @@ impl LookupAnswer {
         match self {
             LookupAnswer::ProxyList | LookupAnswer::DispatchList => "list",
             LookupAnswer::ProxyInfo => "info",
-            LookupAnswer::DispatchSearch => "search",
+            LookupAnswer::ProxySearch | LookupAnswer::DispatchSearch => "search",
         }
     }
 }
@@ -62,6 +70,7 @@ impl LookupAnswer {
 impl MeasuredCatalog {
     pub(super) fn lookups(&self, view: &CatalogView) -> Vec<LookupCost> {
         let answers = [
+            (LookupAnswer::ProxySearch, self.proxy_searches(view)),
             (LookupAnswer::ProxyList, self.proxy_list(view)),
             (LookupAnswer::ProxyInfo, proxy_infos(view)),
             (
@@ -87,6 +96,43 @@ impl MeasuredCatalog {
             0 => Vec::new(),
             _ => costs.collect(),
         }
+    }
+
+    fn proxy_searches(&self, view: &CatalogView) -> Vec<Bytes> {
+        let queries = sampled(view).into_iter().map(|entry| {
+            let query = json_string(&search_words(&entry.definition.to_bytes(), &entry.original));
+            format!(r#"{{"action":"search","query":{query}}}"#)
+        });
+        queries
+            .filter_map(|arguments| self.proxy_search(view, &arguments))
+            .collect()
+    }
+
+    fn proxy_search(&self, view: &CatalogView, arguments: &str) -> Option<Bytes> {
+        let arguments = Bytes::copy_from_slice(arguments.as_bytes());
+        match proxy_tool::parse_arguments(Some(&arguments), &self.proxy_tool) {
+            Ok(ProxyOperation::Search(query)) => Some(search_result(view, &query, None, &[])),
+            _ => None,
+        }
+    }
+
+    /// What a model reads and writes to answer [`EXAMPLE_QUESTION`] with the `proxy` tool: the list, a search and a call,
+    /// without what the called tool answers. `None` if no tool fits.
+    pub(super) fn example(&self, list: TextSize, view: &CatalogView) -> Option<TextSize> {
+        let query = json_string(EXAMPLE_QUESTION);
+        let search = format!(r#"{{"action":"search","query":{query}}}"#);
+        let answer = self.proxy_search(view, &search)?;
+        let answer: serde_json::Value = serde_json::from_slice(&answer).ok()?;
+        let lines = answer["content"][0]["text"].as_str()?;
+        let found = view.search(EXAMPLE_QUESTION, &[ItemKind::Tool], None, 1);
+        let found = found.best.first().filter(|_| found.fits)?;
+        let call = format!(
+            r#"{{"action":"call","type":"tool","path":{},"args":{{"timezone":"Asia/Tokyo"}}}}"#,
+            json_string(&found.entry.public)
+        );
+        let texts = [search.as_str(), lines, call.as_str()];
+        let texts = texts.into_iter().map(|text| TextSize::of(text.as_bytes()));
+        Some(texts.chain([list]).sum())
     }
 
     /// The first page, as a call gets it that asks for nothing special.

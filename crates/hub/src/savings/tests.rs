@@ -66,13 +66,14 @@ fn few_tools_are_cheaper_listed_directly_and_many_are_not() {
 fn lists_have_what_a_client_gets() {
     let report = ExposureReport::measure(&measured(3, &[]));
     let counts: Vec<_> = report.exposures.iter().map(|cost| cost.tools).collect();
-    assert_eq!(counts, [3, 1, 1, 2, 4, 4, 5]);
-    let definition = proxy_tool::definition(&ProxyToolOptions::default());
+    assert_eq!(counts, [3, 1, 1, 2, 2, 2, 4, 4, 5]);
+    let tool = OwnTool::Proxy(ProxyToolOptions::default());
+    let definition = tool.definition("Servers: files.");
     // The brackets of the list come on top.
     let expected = definition.len() as u64 + 2;
     assert_eq!(report.cost_of(ExposeMode::Proxy).bytes, expected);
     let samples: Vec<_> = report.lookups.iter().map(|cost| cost.samples).collect();
-    assert_eq!(samples, [1, 3, 1, 3]);
+    assert_eq!(samples, [3, 1, 3, 1, 3]);
 }
 
 #[test]
@@ -83,9 +84,9 @@ fn pinned_tools_have_rows_of_their_own() {
         .iter()
         .map(|cost| (cost.pinned, cost.tools))
         .collect();
-    let plain = [(0, 3), (0, 1), (0, 1), (0, 2), (0, 4), (0, 4), (0, 5)];
-    assert_eq!(pinned[..7], plain);
-    assert_eq!(pinned[7..], [(1, 2), (1, 2)]);
+    let plain = [3, 1, 1, 2, 2, 2, 4, 4, 5].map(|tools| (0, tools));
+    assert_eq!(pinned[..9], plain);
+    assert_eq!(pinned[9..], [(1, 2), (1, 2)]);
 }
 
 #[test]
@@ -163,4 +164,103 @@ fn a_spilled_result_is_a_preview() {
     assert!(kept.bytes > 20_000, "{kept:?}");
     let left_out = size(&structured, DeclaredOutput::Nothing).unwrap();
     assert!(left_out.bytes < 2_000, "{left_out:?}");
+}
+
+/// Nine servers as people have them, with the tools that matter here spelled out.
+fn nine_servers() -> MeasuredCatalog {
+    let servers = [
+        (
+            "time",
+            "Tells the time.",
+            "get_current_time:Get current time in a specific timezone,convert_time:Convert time between timezones",
+        ),
+        (
+            "git",
+            "Works with Git repositories.",
+            "git_log:Shows the commit logs,git_diff:Shows differences between branches or commits,git_commit:Records changes to the repository,git_status:Shows the working tree status",
+        ),
+        (
+            "files",
+            "Secure access to the files of some folders.",
+            "read_text_file:Read the complete contents of a file as text,write_file:Create a new file or overwrite an existing one,list_directory:Get a listing of all files and directories in a path,search_files:Search for files and directories that match a pattern",
+        ),
+        (
+            "fetch",
+            "Fetches web pages.",
+            "fetch:Fetches a URL from the internet and extracts its contents as markdown",
+        ),
+        (
+            "memory",
+            "A knowledge graph.",
+            "create_entities:Create new entities in the knowledge graph,search_nodes:Search for nodes in the knowledge graph,delete_observations:Delete observations from entities",
+        ),
+        (
+            "github",
+            "The GitHub API.",
+            "create_issue:Create a new issue in a repository,list_pull_requests:List pull requests of a repository,search_code:Search for code across repositories",
+        ),
+        (
+            "slack",
+            "Messages and channels of a workspace.",
+            "slack_post_message:Post a new message to a channel,slack_get_users:Get a list of all users with their profiles and time zones",
+        ),
+        (
+            "postgres",
+            "Read-only queries.",
+            "query:Run a read-only SQL query",
+        ),
+        (
+            "everything",
+            "A server that has everything once.",
+            "echo:Echoes back the input,get-sum:Returns the sum of two numbers,long-running:Demonstrates progress over a long running time",
+        ),
+    ];
+    let mounted = servers
+        .iter()
+        .enumerate()
+        .map(|(at, (name, about, tools))| {
+            let mut naming = ServerNaming::new(*name, format!("c{}", at + 1));
+            naming.prefix = Some((*name).to_owned());
+            let tools = tools.split(',').map(|text| {
+                let (name, description) = text.split_once(':').unwrap();
+                tool(name, description)
+            });
+            let listing = ServerListing {
+                tools: tools.collect(),
+                about: Some((*about).to_owned()),
+                ..ServerListing::default()
+            };
+            (Arc::new(naming), Arc::new(listing))
+        });
+    MeasuredCatalog {
+        servers: mounted.collect(),
+        ..measured(0, &[])
+    }
+}
+
+#[test]
+fn d1_the_time_in_tokyo_costs_at_most_1500_tokens_with_nine_servers() {
+    let report = ExposureReport::measure(&nine_servers());
+    let answer = r#"{"timezone":"Asia/Tokyo","datetime":"2026-11-18T13:00:00+09:00","day_of_week":"Wednesday","is_dst":false}"#;
+    let answer = TextSize::of(answer.as_bytes()).tokens();
+    let tokens = report.example.unwrap().tokens() + answer;
+    assert!(tokens <= 1500, "{tokens}");
+}
+
+#[test]
+fn m4_definitions_name_the_servers_behind_them() {
+    let measured = nine_servers();
+    let view = measured.view(
+        &measured.catalog(),
+        &[ExposeMode::Proxy, ExposeMode::Dispatch],
+    );
+    let tools = view.page(ItemKind::Tool, None).unwrap().items();
+    let tools: serde_json::Value = serde_json::from_slice(&tools).unwrap();
+    for tool in tools.as_array().unwrap() {
+        let description = tool["description"].as_str().unwrap();
+        assert!(
+            description.contains("git (Works with Git repositories), files ("),
+            "{description}"
+        );
+    }
 }

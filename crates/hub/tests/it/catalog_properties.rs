@@ -41,6 +41,7 @@ fn listing() -> impl Strategy<Value = ServerListing> {
             resources: json_items("uri", resources),
             templates: json_items("uriTemplate", templates),
             prompts: json_items("name", prompts),
+            about: None,
         }
     })
 }
@@ -174,6 +175,7 @@ proptest! {
             resources: items.clone(),
             templates: items.clone(),
             prompts: items.clone(),
+            about: None,
         };
         let naming = Arc::new(ServerNaming::new(&text, &text));
         let catalog = Arc::new(Catalog::build(&[(naming, Some(Arc::new(listing)))]));

@@ -45,8 +45,8 @@ fn long_instructions_leave_room_for_those_of_others() {
         .unwrap();
     let answer: Value = serde_json::from_str(answer).unwrap();
     let instructions = answer["result"]["instructions"].as_str().unwrap();
-    assert!(instructions.len() < 9 * 1024);
-    assert!(instructions.starts_with("## a") && instructions.ends_with("short"));
+    assert!((1900..=2048).contains(&instructions.len()));
+    assert!(instructions.contains("\n## a") && instructions.ends_with("short"));
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use mcp_proxy_hub::ServerNaming;
 use mcp_proxy_hub::config::{RestartPolicy, SharingScope, StartMode};
+use mcp_proxy_hub::{ServerNaming, ServerSettings};
 
 use crate::transcript::{ECHO, Transcript, call, server, settings, settings_with_proxy_tool};
 
@@ -62,8 +62,12 @@ fn one_failure_does_not_stop_a_batch() {
 }
 
 #[test]
-fn nobody_waits_for_a_slow_server() {
-    let mut hub = Transcript::new(settings(), vec![server("a"), server("slow")]);
+fn nobody_waits_for_a_slow_server_that_is_known() {
+    let known = ServerSettings {
+        last_listing: Some(Arc::default()),
+        ..server("slow")
+    };
+    let mut hub = Transcript::new(settings(), vec![server("a"), known]);
     hub.start_server(1, ECHO);
     hub.client();
     hub.take();

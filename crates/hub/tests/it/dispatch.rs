@@ -1,11 +1,10 @@
 //! The `proxy-dispatch` tool in conversations.
 
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use mcp_proxy_hub::{HubSettings, NewServer, ServerChange, SpillSettings};
+use mcp_proxy_hub::{HubSettings, NewServer, ServerChange, SpillSettings, SpillThreshold};
 use mcp_proxy_spill::{SpillOptions, SpillStore};
 use serde_json::{Value, json};
 
@@ -14,7 +13,7 @@ use crate::transcript::{Transcript, server, settings};
 pub(crate) const TOOLS: &str = r#"[{"name":"read_file","description":"Read a file. All of it.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"head":{"type":"integer"}},"required":["path"]},"annotations":{"readOnlyHint":true}},{"name":"write_file","description":"Write a file.","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}]"#;
 
 /// Settings with a store of its own for large results.
-fn storing(threshold: u64, ttl: Duration) -> (HubSettings, tempfile::TempDir) {
+fn storing(threshold: SpillThreshold, ttl: Duration) -> (HubSettings, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let store = SpillStore::open(SpillOptions {
         directory: folder.path().join("spill"),
@@ -26,7 +25,7 @@ fn storing(threshold: u64, ttl: Duration) -> (HubSettings, tempfile::TempDir) {
     let mut settings = settings();
     settings.spill = SpillSettings {
         store: Some(Arc::new(store.unwrap())),
-        threshold: NonZeroU64::new(threshold),
+        threshold,
         ..SpillSettings::default()
     };
     (settings, folder)
@@ -135,7 +134,10 @@ fn what_cannot_be_called_is_refused_with_a_code() {
     for (arguments, code) in refusals {
         hub.client_says(1, &dispatch(1, &arguments));
         let result = last(&hub.take(), "C1")["result"].clone();
-        assert_eq!(result["structuredContent"]["code"], code, "{arguments}");
+        assert_eq!(
+            result["_meta"]["mcp-proxy/dispatch"]["code"], code,
+            "{arguments}"
+        );
         assert_eq!(result["isError"], true, "{arguments}");
     }
     hub.client_says(
@@ -149,7 +151,7 @@ fn what_cannot_be_called_is_refused_with_a_code() {
         2,
         r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32099,"message":"no such file"}}"#,
     );
-    let failed = last(&hub.take(), "C1")["result"]["structuredContent"].clone();
+    let failed = last(&hub.take(), "C1")["result"]["_meta"]["mcp-proxy/dispatch"].clone();
     assert_eq!(
         (&failed["code"], &failed["serverCode"]),
         (&json!("server-error"), &json!(-32099))
@@ -158,7 +160,7 @@ fn what_cannot_be_called_is_refused_with_a_code() {
 
 #[test]
 fn a_result_in_a_file_belongs_to_the_session_that_got_it() {
-    let (settings, folder) = storing(0, Duration::from_secs(60));
+    let (settings, folder) = storing(SpillThreshold::Never, Duration::from_secs(60));
     let mut hub = ready(settings, 2);
     let kept = dispatch(
         1,
@@ -166,12 +168,16 @@ fn a_result_in_a_file_belongs_to_the_session_that_got_it() {
     );
     let text = json!({"content": [{"type": "text", "text": r#"{"rows": [1, 2], "n": 12345678901234567890}"#}]});
     let kept = called(&mut hub, &kept, 3, &text.to_string());
-    let handle = kept["structuredContent"]["resultFile"]
+    let handle = kept["_meta"]["mcp-proxy/dispatch"]["resultFile"]
         .as_str()
         .unwrap()
         .to_owned();
-    assert_eq!(kept["content"][1]["type"], "resource_link");
-    assert_eq!(kept["content"][1]["uri"], *handle);
+    assert!(
+        kept["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .contains(&handle)
+    );
 
     let read = json!({"action": "readresult", "resultFile": handle, "op": "read"});
     hub.client_says(1, &dispatch(2, &read));
@@ -182,7 +188,7 @@ fn a_result_in_a_file_belongs_to_the_session_that_got_it() {
     );
     hub.client_says(2, &dispatch(2, &read));
     let other = last(&hub.take(), "C2")["result"].clone();
-    assert_eq!(other["structuredContent"]["code"], "file-refused");
+    assert_eq!(other["_meta"]["mcp-proxy/dispatch"]["code"], "file-refused");
 
     let resource =
         json!({"jsonrpc": "2.0", "id": 3, "method": "resources/read", "params": {"uri": handle}})
@@ -221,9 +227,19 @@ fn a_result_in_a_file_belongs_to_the_session_that_got_it() {
     assert_eq!(folder.path().join("spill").read_dir().unwrap().count(), 0);
 }
 
+/// The handle is in the only text and in `_meta`.
+#[track_caller]
+fn assert_preview(result: &Value) {
+    let content = result["content"].as_array().unwrap();
+    let handle = result["_meta"]["mcp-proxy/spill"]["resultFile"].as_str();
+    let text = content[0]["text"].as_str().unwrap();
+    assert!(text.contains(handle.unwrap()), "{result}");
+    assert_eq!(content.len(), 1, "{result}");
+}
+
 #[test]
-fn large_results_of_other_tools_become_a_preview_and_a_link() {
-    let (settings, _folder) = storing(200, Duration::from_secs(60));
+fn g5_large_results_of_other_tools_become_a_preview_with_a_handle() {
+    let (settings, _folder) = storing(SpillThreshold::Above(200), Duration::from_secs(60));
     let mut hub = ready(settings, 1);
     let long = "x".repeat(300);
     let result = json!({"content": [{"type": "text", "text": long}], "structuredContent": {"text": long}, "_meta": {"k": 1}}).to_string();
@@ -234,7 +250,7 @@ fn large_results_of_other_tools_become_a_preview_and_a_link() {
         3,
         &result,
     );
-    assert_eq!(plain["content"][1]["type"], "resource_link");
+    assert_preview(&plain);
     assert!(plain.get("structuredContent").is_none());
     assert!(plain["_meta"]["mcp-proxy/spill"]["structuredContent"].is_string());
     assert_eq!(plain["_meta"]["k"], 1);
@@ -247,13 +263,13 @@ fn large_results_of_other_tools_become_a_preview_and_a_link() {
         &result,
     );
     assert_eq!(declared["structuredContent"]["text"], *long);
-    assert_eq!(declared["content"][1]["type"], "resource_link");
+    assert_preview(&declared);
 
     let proxied = json!({"action": "call", "type": "tool", "path": "a_read_file"});
     let proxied = called(&mut hub, &call_tool(3, "proxy", &proxied), 5, &result);
-    assert_eq!(proxied["content"][1]["type"], "resource_link");
+    assert_preview(&proxied);
     assert_eq!(
-        proxied["content"][1]["annotations"]["proxyPath"],
+        proxied["content"][0]["annotations"]["proxyPath"],
         "a_read_file"
     );
 
@@ -281,7 +297,7 @@ fn a_refresh_waits_until_the_servers_have_listed_again() {
         1,
         &dispatch(
             1,
-            &json!({"action": "list", "refresh": true, "includeTools": false}),
+            &json!({"action": "list", "format": "compact", "refresh": true, "includeTools": false}),
         ),
     );
     let asked = hub.take();
@@ -353,13 +369,46 @@ fn a_call_to_a_server_that_is_down_says_so() {
     hub.take();
     let call = json!({"action": "call", "tool": "read_file", "connection": "a"});
     hub.client_says(1, &dispatch(1, &call));
-    let failed = last(&hub.take(), "C1")["result"]["structuredContent"].clone();
+    let failed = last(&hub.take(), "C1")["result"]["_meta"]["mcp-proxy/dispatch"].clone();
     assert_eq!(failed["code"], "server-unavailable", "{failed}");
 }
 
 #[test]
+fn g9_the_dispatcher_spills_and_reads_what_fits_its_client() {
+    let (settings, _folder) = storing(SpillThreshold::ByClient, Duration::from_secs(60));
+    let mut hub = ready(settings, 1);
+    let result = |length: usize| {
+        json!({"content": [{"type": "text", "text": format!("[\"{}\"]", "x".repeat(length))}]})
+            .to_string()
+    };
+    let call = json!({"action": "call", "tool": "read_file"});
+    let small = called(&mut hub, &dispatch(1, &call), 3, &result(8_000));
+    assert!(
+        small["_meta"]["mcp-proxy/dispatch"]
+            .get("resultFile")
+            .is_none()
+    );
+    let large = called(&mut hub, &dispatch(2, &call), 4, &result(20_000));
+    let facts = &large["_meta"]["mcp-proxy/dispatch"];
+    assert_eq!(facts["autoSpilled"], true, "{large}");
+    let read = json!({"action": "readresult", "resultFile": facts["resultFile"], "op": "read"});
+    hub.client_says(1, &dispatch(3, &read));
+    let part = last(&hub.take(), "C1")["result"].clone();
+    let shown = part["content"][0]["text"].as_str().unwrap().len();
+    assert!((8_000..8_600).contains(&shown), "{shown}");
+    // Tools that are called by name, and `proxy`, return what the server sent.
+    let plain = called(
+        &mut hub,
+        &call_tool(4, "a_read_file", &json!({})),
+        5,
+        &result(20_000),
+    );
+    assert!(plain.get("_meta").is_none());
+}
+
+#[test]
 fn a_result_that_does_not_fit_into_the_quota_is_returned_whole() {
-    let (settings, _folder) = storing(0, Duration::from_secs(60));
+    let (settings, _folder) = storing(SpillThreshold::Never, Duration::from_secs(60));
     let mut hub = ready(settings, 1);
     let long = "x".repeat(2 << 20);
     let result = json!({"content": [{"type": "text", "text": long}]}).to_string();
@@ -372,7 +421,7 @@ fn a_result_that_does_not_fit_into_the_quota_is_returned_whole() {
     let said = hub.take();
     let answer = last(&said, "C1")["result"].clone();
     assert_eq!(answer["content"][0]["text"], *long);
-    assert!(answer["structuredContent"]["resultNotStored"].is_string());
+    assert!(answer["_meta"]["mcp-proxy/dispatch"]["resultNotStored"].is_string());
     assert_eq!(said.matches("! log: ").count(), 1);
 }
 

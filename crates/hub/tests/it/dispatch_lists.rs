@@ -44,9 +44,9 @@ fn text_of(result: &Value) -> Value {
 #[test]
 fn the_first_list_or_search_starts_servers_that_were_never_listed() {
     for arguments in [
-        json!({"action": "list"}),
-        json!({"action": "search", "query": "read a file"}),
-        json!({"action": "search", "query": "read a file", "connection": "a"}),
+        json!({"action": "list", "format": "compact"}),
+        json!({"action": "search", "format": "compact", "query": "read a file"}),
+        json!({"action": "search", "format": "compact", "query": "read a file", "connection": "a"}),
     ] {
         let mut hub = unstarted(vec![lazy("a")]);
         hub.client_says(1, &dispatch(1, &arguments));
@@ -81,7 +81,10 @@ fn only_the_selected_server_is_started() {
     let mut hub = unstarted(vec![lazy("a"), lazy("b")]);
     hub.client_says(
         1,
-        &dispatch(1, &json!({"action": "list", "connection": "b"})),
+        &dispatch(
+            1,
+            &json!({"action": "list", "format": "compact", "connection": "b"}),
+        ),
     );
     assert_eq!(hub.take().matches("! dial").count(), 1);
 }
@@ -106,7 +109,10 @@ fn answers_name_the_connections_that_are_missing_from_them() {
     let mut hub = unstarted(vec![lazy("a"), slow]);
     hub.client_says(
         1,
-        &dispatch(1, &json!({"action": "search", "query": "read a file"})),
+        &dispatch(
+            1,
+            &json!({"action": "search", "format": "compact", "query": "read a file"}),
+        ),
     );
     hub.start_server(1, TOOLS);
     assert!(!is_answered(&hub.take()));
@@ -119,35 +125,45 @@ fn answers_name_the_connections_that_are_missing_from_them() {
     // What fails is not waited for again, and its reason is told.
     hub.server_ends(2, "it crashed");
     hub.take();
-    hub.client_says(1, &dispatch(2, &json!({"action": "list"})));
+    hub.client_says(
+        1,
+        &dispatch(2, &json!({"action": "list", "format": "compact"})),
+    );
     let said = hub.take();
     assert!(!said.contains("! dial"), "{said}");
     let listed = text_of(&last(&said, "C1")["result"]);
     assert_eq!(listed["connections"][1]["lastError"], "it crashed");
 
     hub.client_says(1, &dispatch(3, &json!({"action": "call", "tool": "nope"})));
-    let refused = result_of(&mut hub)["structuredContent"].clone();
+    let refused = result_of(&mut hub)["_meta"]["mcp-proxy/dispatch"].clone();
     assert_eq!(refused["code"], "not-found");
     assert_eq!(refused["missing"][0]["alias"], "slow-alias");
     hub.client_says(
         1,
         &dispatch(
             4,
-            &json!({"action": "search", "query": "file", "connection": "a"}),
+            &json!({"action": "search", "format": "compact", "query": "file", "connection": "a"}),
         ),
     );
     assert!(text_of(&result_of(&mut hub)).get("missing").is_none());
 }
 
 #[test]
-fn a_search_does_not_wait_for_a_slow_server_that_starts_by_itself_but_names_it() {
-    let mut hub = unstarted(vec![server("a"), server("slow")]);
+fn a_search_does_not_wait_long_for_a_slow_server_that_starts_by_itself_but_names_it() {
+    let slow = ServerSettings {
+        start_timeout: Duration::from_secs(60),
+        ..server("slow")
+    };
+    let mut hub = unstarted(vec![server("a"), slow]);
     hub.start_server(1, TOOLS);
-    hub.wait(Duration::from_secs(1));
+    hub.wait(Duration::from_secs(10));
     hub.take();
     hub.client_says(
         1,
-        &dispatch(1, &json!({"action": "search", "query": "read a file"})),
+        &dispatch(
+            1,
+            &json!({"action": "search", "format": "compact", "query": "read a file"}),
+        ),
     );
     let found = text_of(&result_of(&mut hub));
     assert_eq!(found["results"][0]["name"], "read_file");
@@ -157,7 +173,13 @@ fn a_search_does_not_wait_for_a_slow_server_that_starts_by_itself_but_names_it()
 #[test]
 fn a_refresh_tells_why_a_server_failed() {
     let mut hub = unstarted(vec![lazy("a")]);
-    hub.client_says(1, &dispatch(1, &json!({"action": "list", "refresh": true})));
+    hub.client_says(
+        1,
+        &dispatch(
+            1,
+            &json!({"action": "list", "format": "compact", "refresh": true}),
+        ),
+    );
     assert!(!is_answered(&hub.take()));
     hub.server_ends(1, "no such program");
     let listed = text_of(&result_of(&mut hub));
@@ -174,7 +196,7 @@ fn an_ambiguous_name_offers_the_aliases_of_connections() {
         1,
         &dispatch(1, &json!({"action": "call", "tool": "read_file"})),
     );
-    let refused = result_of(&mut hub)["structuredContent"].clone();
+    let refused = result_of(&mut hub)["_meta"]["mcp-proxy/dispatch"].clone();
     assert_eq!(refused["code"], "ambiguous");
     assert_eq!(refused["connections"], json!(["a-alias", "b-alias"]));
 }
@@ -195,7 +217,10 @@ fn a_renamed_tool_is_listed_found_and_called_by_its_new_name() {
     hub.take();
     hub.client_says(
         1,
-        &dispatch(1, &json!({"action": "list", "connection": "a"})),
+        &dispatch(
+            1,
+            &json!({"action": "list", "format": "compact", "connection": "a"}),
+        ),
     );
     let listed = text_of(&result_of(&mut hub));
     let tools = &listed["connections"][0]["tools"];
@@ -205,7 +230,10 @@ fn a_renamed_tool_is_listed_found_and_called_by_its_new_name() {
 
     hub.client_says(
         1,
-        &dispatch(2, &json!({"action": "search", "query": "skim", "limit": 1})),
+        &dispatch(
+            2,
+            &json!({"action": "search", "format": "compact", "query": "skim", "limit": 1}),
+        ),
     );
     let found = text_of(&result_of(&mut hub));
     assert_eq!(found["results"][0]["name"], "skim", "{found}");

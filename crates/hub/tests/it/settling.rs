@@ -18,7 +18,11 @@ fn modern(id: u32, method: &str, params: &str) -> String {
 
 /// A server that works, and one that never answers.
 fn one_hangs() -> Transcript {
-    let mut hub = Transcript::new(settings(), vec![server("a"), server("hung")]);
+    let hung = ServerSettings {
+        start_timeout: Duration::from_secs(60),
+        ..server("hung")
+    };
+    let mut hub = Transcript::new(settings(), vec![server("a"), hung]);
     hub.start_server(1, ECHO);
     hub.take();
     hub
@@ -29,7 +33,7 @@ fn only_requests_soon_after_the_start_of_a_server_wait_for_it() {
     let mut hub = one_hangs();
     hub.client();
     hub.client_says(1, &modern(1, "tools/list", ""));
-    hub.wait(Duration::from_millis(900));
+    hub.wait(Duration::from_secs(10));
     // A modern client is a new one with each request.
     hub.client();
     hub.client_says(2, &modern(1, "tools/list", ""));

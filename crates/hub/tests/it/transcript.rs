@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use mcp_proxy_hub::config::{RestartPolicy, SharingScope, StartMode};
 use mcp_proxy_hub::dispatch_tool::DispatchToolOptions;
-use mcp_proxy_hub::proxy_tool::{self, ProxyToolOptions};
+use mcp_proxy_hub::proxy_tool::ProxyToolOptions;
 use mcp_proxy_hub::{
-    CatalogBuild, ClientId, Hub, HubAction, HubSettings, LinkClosed, LinkId, NewServer, OwnToolUse,
-    ProfileSettings, ServerChange, ServerNaming, ServerSettings, SpillSettings, ToolExposure,
-    ViewFilter, WrittenUpTo, default_prefix,
+    CatalogBuild, ClientId, Hub, HubAction, HubSettings, LinkClosed, LinkId, NewServer, OwnTool,
+    OwnToolUse, ProfileSettings, ServerChange, ServerNaming, ServerSettings, SpillSettings,
+    ToolExposure, ViewFilter, WrittenUpTo, default_prefix,
 };
 use mcp_proxy_wire::Message;
 use serde_json::Value;
@@ -76,6 +76,7 @@ pub(crate) fn settings() -> HubSettings {
             },
             proxy_tool: OwnToolUse::Offered,
             dispatch_tool: OwnToolUse::Offered,
+            read_tool: OwnToolUse::Absent,
         }],
         proxy_tool,
         dispatch_tool: DispatchToolOptions::default(),
@@ -83,13 +84,15 @@ pub(crate) fn settings() -> HubSettings {
         server_info: r#"{"name":"hub","version":"1"}"#.into(),
         client_info: r#"{"name":"hub","version":"1"}"#.into(),
         settle: Duration::from_millis(900),
+        first_list: Duration::from_secs(10),
+        start_patience: Duration::from_secs(15),
     }
 }
 
 /// The same, with the definition of the `proxy` tool in the list.
 pub(crate) fn settings_with_proxy_tool() -> HubSettings {
     let mut settings = settings();
-    settings.profiles[0].filter.own_tools = vec![proxy_tool::definition(&settings.proxy_tool)];
+    settings.profiles[0].filter.own_tools = vec![OwnTool::Proxy(settings.proxy_tool.clone())];
     settings.profiles[0].filter.tools = ToolExposure::None;
     settings
 }

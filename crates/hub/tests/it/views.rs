@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use mcp_proxy_hub::proxy_tool::ProxyToolOptions;
 use mcp_proxy_hub::{
-    Catalog, CatalogView, ChangedKinds, ItemKind, ListExposure, ServerListing, ServerNaming,
-    ToolExposure, ViewFilter, changed_kinds,
+    Catalog, CatalogView, ChangedKinds, ItemKind, ListExposure, OwnTool, ServerListing,
+    ServerNaming, ToolExposure, ViewFilter, changed_kinds,
 };
 
 use crate::listings::{catalog, prompts, resources, server, server_as, text, tools};
@@ -80,7 +81,7 @@ fn a_page_is_made_of_the_definitions_as_they_are() {
 #[test]
 fn own_tools_come_first() {
     let view = letters().view(&ViewFilter {
-        own_tools: vec![Bytes::from_static(br#"{"name":"proxy"}"#)],
+        own_tools: vec![OwnTool::Proxy(ProxyToolOptions::default())],
         ..filter(2)
     });
     assert_eq!(
@@ -199,7 +200,7 @@ fn only_lists_that_differ_are_announced() {
     };
     assert_eq!(changed(other, &filter(1)), expected);
     let own = ViewFilter {
-        own_tools: vec![Bytes::from_static(b"{}")],
+        own_tools: vec![OwnTool::Proxy(ProxyToolOptions::default())],
         ..filter(1)
     };
     assert!(changed(full(), &own).tools);

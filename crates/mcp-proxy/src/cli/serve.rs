@@ -18,8 +18,7 @@ Examples:
   mcp-proxy serve --config ~/.cursor/mcp.json      the servers of a client's config file, as it is
   mcp-proxy serve --server git='uvx mcp-server-git' --server docs=https://example.com/mcp
   mcp-proxy serve --expose all                     list every tool instead of the one tool `proxy`
-  mcp-proxy serve --expose dispatch --spill-threshold 50K
-                                                   search and call; large results stay in files
+  mcp-proxy serve --expose dispatch                search and call; large results stay in files
 
 In a client's config:
   {\"command\": \"mcp-proxy\", \"args\": [\"serve\", \"--config\", \"/path/to/mcp.json\"]}
@@ -58,8 +57,8 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub source: ServerSourceArgs,
 
-    /// Which tools clients see: `proxy` or `dispatch` (one tool for everything), `all`, or several as `all,proxy` [default:
-    /// proxy]
+    /// Which tools clients see: `proxy` or `dispatch` (one tool for everything), `read` (one tool for what only reads), `all`,
+    /// or several as `proxy,read` [default: proxy]
     #[arg(
         long,
         value_name = "WHAT",
@@ -82,7 +81,8 @@ pub struct ServeArgs {
           value_name = "BOOL", hide_possible_values = true, conflicts_with = "expose")]
     pub mcpproxy: Option<bool>,
 
-    /// Keep results of tools above this size, such as 50K, in a file and show a preview; 0 disables this [default: 0]
+    /// Keep results of tools above this size, such as 50K, in a file and show a preview; 0 disables this [default: with
+    /// proxy-dispatch what the client shows whole, 7K to 50K; otherwise 0]
     #[arg(long, visible_alias = "mcpproxythreshold", value_name = "SIZE", value_parser = size, help_heading = "Large results")]
     pub spill_threshold: Option<u64>,
 
@@ -155,6 +155,8 @@ pub enum ExposeArg {
     Proxy,
     /// One tool, `proxy-dispatch`, that searches, calls, and keeps large results in files
     Dispatch,
+    /// One tool, `proxy-read`, that finds everything and uses only what changes nothing
+    Read,
     /// Every tool under its own name
     All,
 }

@@ -16,11 +16,12 @@ use mcp_proxy_hub::config::{
     HubProfile, NameFilter, NameGlob, RestartPolicy, RootFolder, ServerConfig, ServerOptions,
     ServerTarget, StartMode, ToolPrefix, UrlKind, changes, parse_config,
 };
-use mcp_proxy_hub::dispatch_tool::{self, DispatchToolOptions};
-use mcp_proxy_hub::proxy_tool::{self, ProxyToolOptions};
+use mcp_proxy_hub::dispatch_tool::DispatchToolOptions;
+use mcp_proxy_hub::proxy_tool::ProxyToolOptions;
 use mcp_proxy_hub::{
-    AllowedNames, HubDriver, HubSettings, ListExposure, OwnToolUse, ProfileSettings, ServerNaming,
-    ServerSettings, ToolExposure, ViewFilter, default_prefix,
+    AllowedNames, HubDriver, HubSettings, ListExposure, OwnTool, OwnToolUse, ProfileSettings,
+    READ_TOOL_NAME, ReadToolOptions, ServerNaming, ServerSettings, ToolExposure, ViewFilter,
+    default_prefix,
 };
 use mcp_proxy_session::CredentialRedaction;
 use mcp_proxy_spill::SpillStore;
@@ -37,8 +38,12 @@ use spill::{spill_settings, spill_store};
 /// A server has this long to answer the opening: `npx` may have to download it first.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
-/// The first answer to a client waits this long for servers that are starting.
+/// Answers to clients wait for a server until this long after its start.
 const SETTLE: Duration = Duration::from_millis(900);
+/// Lists wait this long for a server that has never been listed: many agents ask only once, and all wait this long.
+const FIRST_LIST: Duration = Duration::from_secs(10);
+/// A call waits this long for a server that is starting.
+const START_PATIENCE: Duration = Duration::from_secs(15);
 /// The profile of clients that ask for none.
 pub const NO_PROFILE: &str = "";
 
@@ -321,6 +326,9 @@ fn settings(
             proxy_tool.name
         );
     }
+    if [&proxy_tool.name, &dispatch_tool.name].contains(&&READ_TOOL_NAME.to_owned()) {
+        bail!("{READ_TOOL_NAME:?} is the name of a tool of its own (`--expose read`)");
+    }
     let own_tools = OwnTools {
         proxy: &proxy_tool,
         dispatch: &dispatch_tool,
@@ -351,14 +359,33 @@ fn settings(
         server_info: info("mcp-proxy"),
         client_info: info("mcp-proxy"),
         settle: SETTLE,
+        first_list: FIRST_LIST,
+        start_patience: START_PATIENCE,
     })
 }
 
-/// The definitions of the hub's own tools.
+/// The options of the hub's own tools.
 #[derive(Clone, Copy)]
 struct OwnTools<'a> {
     proxy: &'a ProxyToolOptions,
     dispatch: &'a DispatchToolOptions,
+}
+
+impl OwnTools<'_> {
+    /// The tool of this mode, as it is listed with all these modes.
+    fn listed(&self, mode: ExposeMode, expose: &[ExposeMode]) -> Option<OwnTool> {
+        let with_dispatch = expose.contains(&ExposeMode::Dispatch);
+        match mode {
+            ExposeMode::Proxy => Some(OwnTool::Proxy(self.proxy.clone())),
+            ExposeMode::Dispatch => Some(OwnTool::Dispatch(self.dispatch.clone())),
+            ExposeMode::Read => Some(OwnTool::Read(ReadToolOptions {
+                with_proxy: expose.contains(&ExposeMode::Proxy),
+                dispatch: with_dispatch.then(|| self.dispatch.name.clone()),
+                ..ReadToolOptions::alone(self.proxy.clone())
+            })),
+            ExposeMode::All => None,
+        }
+    }
 }
 
 fn info(name: &str) -> Bytes {
@@ -379,11 +406,9 @@ fn profile_settings(
         true => OwnToolUse::Offered,
         false => OwnToolUse::Absent,
     };
-    let definitions = expose.iter().filter_map(|mode| match mode {
-        ExposeMode::Proxy => Some(proxy_tool::definition(own_tools.proxy)),
-        ExposeMode::Dispatch => Some(dispatch_tool::definition(own_tools.dispatch)),
-        ExposeMode::All => None,
-    });
+    let listed_tools = expose
+        .iter()
+        .filter_map(|mode| own_tools.listed(*mode, expose));
     let listed = |wanted: Option<bool>| match wanted {
         Some(false) => ListExposure::Empty,
         Some(true) | None => ListExposure::Listed,
@@ -402,13 +427,14 @@ fn profile_settings(
             pinned: profile.pin.clone(),
             resources: listed(options.native_resources),
             prompts: listed(options.native_prompts),
-            own_tools: definitions.collect(),
+            own_tools: listed_tools.collect(),
             page_size: options
                 .page_size
                 .map_or(defaults.page_size, NonZeroUsize::get),
         },
         proxy_tool: offered(ExposeMode::Proxy),
         dispatch_tool: offered(ExposeMode::Dispatch),
+        read_tool: offered(ExposeMode::Read),
     }
 }
 
@@ -586,6 +612,7 @@ impl From<ExposeArg> for ExposeMode {
             ExposeArg::Proxy => ExposeMode::Proxy,
             ExposeArg::Dispatch => ExposeMode::Dispatch,
             ExposeArg::All => ExposeMode::All,
+            ExposeArg::Read => ExposeMode::Read,
         }
     }
 }

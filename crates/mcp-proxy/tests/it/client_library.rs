@@ -171,7 +171,7 @@ async fn a_search_and_a_kept_result() {
             json!({"action": "call", "tool": "add", "arguments": {"a": 1, "b": 2}, "resultToFile": true}),
         );
         let kept = client.dispatch(call, CallOptions::new()).await.unwrap();
-        let file = kept.structured_content.unwrap()["resultFile"]
+        let file = kept.meta.unwrap()["mcp-proxy/dispatch"]["resultFile"]
             .as_str()
             .unwrap()
             .to_owned();
@@ -214,10 +214,7 @@ async fn a_hub_with_the_dispatch_tool_alone_is_used_through_it() {
             .unwrap();
         let text = &sum.content[0].as_text().unwrap().text;
         assert_eq!(serde_json::from_str::<Value>(text).unwrap()["sum"], 8.0);
-        assert!(
-            sum.structured_content
-                .is_none_or(|own| own.get("action").is_none())
-        );
+        assert_eq!(sum.structured_content.unwrap()["sum"], 8.0);
         let definition = client.info(CapabilityType::Tool, "add").await.unwrap();
         assert_eq!(definition["name"], "add");
         let error = client

@@ -195,10 +195,12 @@ fn a_record_of_the_hub_counts_calls_once_and_knows_its_servers() {
         (&json!(1), &json!(1))
     );
     assert_eq!(record["tools_list"]["count"], 1);
-    // What the client was listed is what `proxy` alone costs, in a result.
+    // What the client was listed is what `proxy` alone costs, in a result, and with what each server says about itself,
+    // which is not in the lists.
     let listed = record["tools_list"]["bytes"].as_u64().unwrap();
     let proxy = exposure(&report, &["proxy"])["bytes"].as_u64().unwrap();
-    assert_eq!(listed, proxy + r#"{"tools":}"#.len() as u64);
+    let about = listed - (proxy + r#"{"tools":}"#.len() as u64);
+    assert!(about < 200, "{about}");
     assert!(report["tools"].as_u64().unwrap() > 2);
 }
 

@@ -180,12 +180,12 @@ fn a_long_line_is_read_on_from_a_column() {
             from_column: Some(column),
         };
         let answer = store
-            .read_within(file, &request, ReadLimit::default())
+            .read_within(file, &request, ReadLimit::bytes(16_384))
             .unwrap();
         let text = answer.text.unwrap();
         let shown = text.split("… [").next().unwrap();
         assert_eq!(answer.truncated, shown.len() < text.len());
-        assert!(shown.len() as u64 <= ReadLimit::DEFAULT_BYTES);
+        assert!(shown.len() <= 16_384);
         read.push_str(shown);
         column += shown.len() as u64;
     }
@@ -199,7 +199,7 @@ fn a_long_line_is_read_on_from_a_column() {
 }
 
 #[test]
-fn an_answer_has_16_kib_unless_more_is_asked_for() {
+fn an_answer_has_as_much_as_is_asked_for() {
     let store = TestStore::new();
     let file = store.spill(&records(20_000)).handle;
     let requests = [
@@ -216,7 +216,7 @@ fn an_answer_has_16_kib_unless_more_is_asked_for() {
             assert!(answer.truncated, "{request:?}");
             answer.text.unwrap().len() as u64
         };
-        let default = size(ReadLimit::default());
+        let default = size(ReadLimit::bytes(16_384));
         assert!(
             (16_000..17_000).contains(&default),
             "{request:?}: {default}"

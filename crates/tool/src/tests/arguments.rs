@@ -9,6 +9,7 @@ fn query(kind: CapabilityType) -> ListQuery {
         offset: 0,
         filter_server: None,
         filter: ListFilter::default(),
+        detail: ListDetail::Full,
     }
 }
 
@@ -54,6 +55,7 @@ fn lists() {
                 prefix: Some("config:".to_owned()),
                 tags: vec!["math".to_owned(), "b".to_owned()],
             },
+            detail: ListDetail::Full,
         }
     );
 }
@@ -71,6 +73,26 @@ fn the_default_limit_is_an_option_within_its_range() {
         };
         assert_eq!(query.limit, expected);
     }
+}
+
+#[test]
+fn g8_what_says_no_more_than_a_default_is_accepted() {
+    let filled = r#"{"action":"info","type":"tool","path":"x","limit":100,"offset":0,"filter_server":null,"filter":{},"args":"","operations":[]}"#;
+    let plain = r#"{"action":"info","type":"tool","path":"x"}"#;
+    assert_eq!(parse(filled), parse(plain));
+    let others = [r#""limit":99"#, r#""offset":1"#, r#""filter_server":"a""#];
+    for other in others {
+        let arguments = format!(r#"{{"action":"info","type":"tool","path":"x",{other}}}"#);
+        let error = parse(&arguments).unwrap_err();
+        assert_eq!(error.code(), "parameter-not-allowed", "{other}");
+    }
+}
+
+#[test]
+fn g8_the_schema_has_no_default() {
+    let definition = definition(&ProxyToolOptions::default(), "");
+    let schema: serde_json::Value = serde_json::from_slice(&definition).unwrap();
+    assert!(!schema.to_string().contains(r#""default":"#));
 }
 
 #[test]
@@ -241,14 +263,9 @@ const WRONG: &[(&str, &[&str])] = &[
             r#"{"action":"list","type":"tool","args":{"a":1}}"#,
             r#"{"action":"list","type":"tool","args":"{}"}"#,
             r#"{"action":"list","type":"tool","args":{"a":1},"path":"x"}"#,
-            r#"{"action":"list","type":"tool","operations":[]}"#,
             r#"{"action":"info","type":"tool","path":"x","args":{"a":1}}"#,
-            r#"{"action":"info","type":"tool","path":"x","filter_server":""}"#,
-            r#"{"action":"info","type":"tool","path":"x","operations":[]}"#,
             r#"{"action":"call","type":"tool","path":"x","limit":5}"#,
-            r#"{"action":"call","type":"tool","path":"x","offset":0}"#,
             r#"{"action":"call","type":"tool","path":"x","filter_server":"calc"}"#,
-            r#"{"action":"call","type":"tool","path":"x","filter":{}}"#,
             r#"{"action":"batch","type":"tool","operations":[{}]}"#,
             r#"{"action":"batch","path":"x","operations":[{}]}"#,
             r#"{"action":"batch","args":{"a":1},"operations":[{}]}"#,

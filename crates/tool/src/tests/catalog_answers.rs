@@ -211,6 +211,36 @@ fn missing_servers_are_named() {
 }
 
 #[test]
+fn g6_the_text_names_servers_that_are_missing() {
+    let down = |server: &str, stale| UnavailableServer {
+        server: server.to_owned(),
+        reason: "it is starting".to_owned(),
+        stale,
+    };
+    let unavailable = [down("time", false), down("old", true)];
+    let arguments = br#"{"action":"list","type":"tool"}"#[..].into();
+    let parsed = parse_arguments(Some(&arguments), &ProxyToolOptions::default());
+    let Ok(ProxyOperation::List(query)) = parsed else {
+        panic!("{parsed:?}");
+    };
+    let list = |unavailable: &[UnavailableServer]| -> Value {
+        let result = render_list(catalog().iter(), &query, None, unavailable);
+        serde_json::from_slice(&result).unwrap()
+    };
+    let items = list(&unavailable)["content"].as_array().unwrap().clone();
+    assert_eq!(items.len(), 2);
+    assert_eq!(items[0], {
+        let mut item = list(&[down("x", true)])["content"][0].clone();
+        item["_meta"]["mcp-proxy/proxy"]["unavailable"] =
+            items[0]["_meta"]["mcp-proxy/proxy"]["unavailable"].clone();
+        item
+    });
+    let text = items[1]["text"].as_str().unwrap();
+    assert!(text.contains("time (it is starting)") && !text.contains("old"));
+    assert_eq!(list(&[])["content"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn an_info_is_one_annotated_resource() {
     let catalog = catalog();
     let result = render_info(&catalog[3], "user://calc/{name}/profile");

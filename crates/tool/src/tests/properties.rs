@@ -142,6 +142,7 @@ proptest! {
             offset: 1,
             filter_server: None,
             filter: ListFilter::default(),
+            detail: ListDetail::Full,
         };
         let list = value(&render_list(entries.iter(), &query, None, &[]));
         let item = &list["content"][0];

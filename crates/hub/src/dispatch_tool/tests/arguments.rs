@@ -39,7 +39,9 @@ fn lists_and_status() {
         include_tools: true,
         include_input_schema: false,
         include_annotations: AnnotationUse::Notable,
-        format: DispatchFormat::Compact,
+        format: DispatchFormat::Text,
+        limit: 100,
+        offset: 0,
     };
     for nothing in [
         r#"{"action":"list"}"#,
@@ -54,6 +56,8 @@ fn lists_and_status() {
         include_input_schema: true,
         include_annotations: AnnotationUse::All,
         format: DispatchFormat::Detail,
+        limit: 100,
+        offset: 0,
     };
     let arguments = r#"{"action":"list","connection":"c1","format":"detail","includeTools":"False","includeInputSchema":true}"#;
     assert_eq!(list(arguments), detail);
@@ -176,7 +180,7 @@ fn defaults_of_other_actions_change_nothing() {
     for arguments in [
         r#"{"action":"search","query":"x","resultToFile":false,"includeTools":true,"lines":50,"op":"stat"}"#,
         r#"{"action":"list","limit":10,"type":"tool","resultSizeThreshold":0,"maxBytes":"0","query":""}"#,
-        r#"{"action":"status","format":"compact","includeAnnotations":true,"includeInputSchema":false}"#,
+        r#"{"action":"status","format":"text","includeAnnotations":true,"includeInputSchema":false}"#,
         r#"{"action":"readresult","resultFile":"f","connection":"c1","lines":20}"#,
         r#"{"action":"readresult","resultFile":"f","op":"head","context":3,"fromLine":1,"pattern":""}"#,
         r#"{"action":"call","tool":"x","includeTools":true,"includeInputSchema":false}"#,
@@ -247,9 +251,9 @@ fn parts_of_results() {
     };
     assert_eq!(of(r#","op":"grep","pattern":"((","context":2"#), grep);
     for (rest, expected) in [
-        ("", ReadLimit::default()),
-        (r#","maxBytes":0"#, ReadLimit::MOST),
-        (r#","maxBytes":5"#, ReadLimit::bytes(5)),
+        ("", None),
+        (r#","maxBytes":0"#, Some(ReadLimit::MOST)),
+        (r#","maxBytes":5"#, Some(ReadLimit::bytes(5))),
     ] {
         for op in ["read", "head", "tail", "slice", "stat"] {
             let arguments =
@@ -328,7 +332,7 @@ const WRONG: &[(&str, &[&str])] = &[
             r#"{"action":"search","query":"x","Limit":1}"#,
             r#"{"action":"readresult","result_file":"f"}"#,
             r#"{"action":"readresult","resultFile":"f","regex":"x"}"#,
-            r#"{"action":"readresult","resultFile":"f","arguments":{"offset":1}}"#,
+            r#"{"action":"readresult","resultFile":"f","arguments":{"position":1}}"#,
             r#"{"action":"list","start":1}"#,
             "{\"action\":\"list\",\"line\\nbreak\":1}",
         ],
@@ -337,7 +341,7 @@ const WRONG: &[(&str, &[&str])] = &[
         "parameter-not-allowed",
         &[
             r#"{"action":"list","query":"x"}"#,
-            r#"{"action":"list","limit":5}"#,
+            r#"{"action":"search","query":"x","offset":5}"#,
             r#"{"action":"list","resultToFile":true}"#,
             r#"{"action":"list","arguments":{"a":1}}"#,
             r#"{"action":"status","format":"detail"}"#,

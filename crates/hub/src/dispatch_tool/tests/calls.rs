@@ -90,10 +90,7 @@ fn a_stored_result_is_described_in_few_bytes_whatever_it_looks_like() {
 fn the_result_of_the_server_keeps_its_bytes() {
     let result = "{ \"content\": [ {\"type\":\"text\", \"text\":\"3\\u002e0\"} ],\n \"_meta\":{\"n\":1.50}, \"isError\":false }";
     let facts = r#"{"action":"call","connection":{"alias":"c1","name":"calc"},"tool":"add","arguments":{"a":1,"b":2},"estimatedTokens":10}"#;
-    let expected = result.replace(
-        "false }",
-        &format!("false ,\"structuredContent\":{facts}}}"),
-    );
+    let expected = result.replace("{\"n\"", &format!("{{\"mcp-proxy/dispatch\":{facts},\"n\""));
     assert_eq!(render(result, &inline(r#"{"a": 1, "b": 2}"#)), expected);
 }
 
@@ -101,7 +98,7 @@ fn the_result_of_the_server_keeps_its_bytes() {
 fn arguments_are_echoed_unless_they_are_bulky() {
     let of = |arguments: &DispatchArguments| {
         let rendered = render(r#"{"content":[]}"#, arguments);
-        value(rendered.as_bytes())["structuredContent"].clone()
+        value(rendered.as_bytes())["_meta"]["mcp-proxy/dispatch"].clone()
     };
     assert_eq!(of(&DispatchArguments::None)["arguments"], json!({}));
     let file = DispatchArguments::File("spill:X.json".to_owned());
@@ -112,33 +109,44 @@ fn arguments_are_echoed_unless_they_are_bulky() {
 }
 
 #[test]
-fn structured_content_is_kept_unless_a_text_says_the_same() {
-    let of = |text: &str, own: &str| {
-        let text = serde_json::to_string(text).unwrap();
-        let result = format!(
-            r#"{{"structuredContent":{own},"content":[{{"type":"image","data":""}},{{"type":"text","text":{text}}}]}}"#
-        );
+fn g1_the_data_stays_where_the_server_put_it() {
+    for own in [
+        "",
+        r#","structuredContent":{"result": "3"}"#,
+        r#","structuredContent":null"#,
+    ] {
+        let result = format!(r#"{{"content":[{{"type":"text","text":"3"}}]{own}}}"#);
         let rendered = value(render(&result, &DispatchArguments::None).as_bytes());
-        let facts = rendered["structuredContent"].as_object().unwrap().clone();
-        assert_eq!(facts["action"], "call");
-        facts.get("structuredContent").cloned()
-    };
-    for (text, own) in [
-        (r#"{"a":1,"b":"é"}"#, r#"{"a":1,"b":"é"}"#),
-        ("{\n  \"a\": [1, 2]\n}\n", r#"{"a":[1,2]}"#),
-        (r#"{"b":"é","a":1}"#, r#"{"a":1, "b":"\u00e9"}"#),
-        ("anything", "null"),
-    ] {
-        assert_eq!(of(text, own), None, "{text}");
+        let result = value(result.as_bytes());
+        assert_eq!(rendered["content"], result["content"]);
+        assert_eq!(
+            rendered.get("structuredContent"),
+            result.get("structuredContent")
+        );
+        assert_eq!(rendered["_meta"]["mcp-proxy/dispatch"]["action"], "call");
     }
-    for (text, own) in [
-        ("3", r#"{"result":3}"#),
-        (r#"{"a":1}"#, r#"{"a":1,"b":2}"#),
-        (r#"{"a":1"#, r#"{"a":1}"#),
-        (r#"{"a":1 2}"#, r#"{"a":12}"#),
-        ("", "{}"),
+}
+
+#[test]
+fn facts_stand_next_to_what_the_server_says_in_meta() {
+    for (meta, others) in [
+        ("{}", json!({})),
+        ("null", json!({})),
+        (r#"{ "k":1 }"#, json!({"k": 1})),
+        (r#"{"mcp-proxy/dispatch":{"tool":"inner"}}"#, json!({})),
+        (
+            r#"{"a":1,"mcp-proxy/dispatch":{"tool":"inner"},"b":2}"#,
+            json!({"a": 1, "b": 2}),
+        ),
     ] {
-        assert_eq!(of(text, own), Some(value(own.as_bytes())), "{text}");
+        let result = format!(r#"{{"_meta":{meta},"content":[]}}"#);
+        let mut rendered = value(render(&result, &DispatchArguments::None).as_bytes());
+        let own = rendered["_meta"]
+            .as_object_mut()
+            .unwrap()
+            .remove("mcp-proxy/dispatch");
+        assert_eq!(own.unwrap()["tool"], "add", "{meta}");
+        assert_eq!(rendered["_meta"], others, "{meta}");
     }
 }
 
@@ -176,7 +184,7 @@ fn what_is_not_a_tool_result_passes_unchanged() {
 }
 
 #[test]
-fn a_stored_result_is_described_and_linked() {
+fn g5_a_stored_result_is_described_in_one_text() {
     let result = Bytes::from_static(
         br#"{"_meta":{"k":1},"content":[{"type":"text","text":"{\"files\":[]}"}],"structuredContent":{"files":[]}}"#,
     );
@@ -206,14 +214,16 @@ fn a_stored_result_is_described_and_linked() {
         let rendered = render_spilled_call(&result, &called(&arguments), case);
         let rendered = value(&rendered);
         assert_eq!(rendered["_meta"]["k"], 1);
-        let facts = &rendered["structuredContent"];
+        let facts = &rendered["_meta"]["mcp-proxy/dispatch"];
+        assert!(rendered.get("structuredContent").is_none());
         assert_eq!(facts["resultFile"], case.result.handle);
         assert_eq!(facts["byteSize"], 83421);
         let is_automatic = matches!(case.reason, DispatchSpillReason::Exceeded { .. });
         assert_eq!(facts.get("autoSpilled").is_some(), is_automatic);
-        for absent in ["estimatedTokens", "preview", "structuredContent"] {
+        for absent in ["estimatedTokens", "preview"] {
             assert!(facts.get(absent).is_none());
         }
+        assert_eq!(rendered["content"].as_array().unwrap().len(), 1);
         shown.push_str(&serde_json::to_string_pretty(&rendered).unwrap());
         shown.push_str(&format!(
             "\n\n{}\n\n",

@@ -27,11 +27,13 @@ fn with_connections<T>(use_them: impl FnOnce(&[DispatchConnection<'_>]) -> T) ->
             DispatchTool {
                 name: "add",
                 public: Some("calc_add"),
+                line_name: "calc_add",
                 definition: &add,
             },
             DispatchTool {
                 name: "nothing",
                 public: None,
+                line_name: "calc_nothing",
                 definition: &bare,
             },
         ],
@@ -49,9 +51,12 @@ fn with_connections<T>(use_them: impl FnOnce(&[DispatchConnection<'_>]) -> T) ->
 }
 
 fn list(arguments: &str) -> Value {
-    let Ok(DispatchOperation::List(query)) = parse(arguments) else {
+    let Ok(DispatchOperation::List(mut query)) = parse(arguments) else {
         panic!("{arguments}");
     };
+    if query.format == DispatchFormat::Text {
+        query.format = DispatchFormat::Compact;
+    }
     answer(&with_connections(|connections| {
         render_list(connections, &query)
     }))
@@ -156,14 +161,18 @@ fn status_counts() {
 }
 
 fn search(arguments: &str, total: u64, hits: &[DispatchHit<'_>]) -> Value {
-    let Ok(DispatchOperation::Search(query)) = parse(arguments) else {
+    let Ok(DispatchOperation::Search(mut query)) = parse(arguments) else {
         panic!("{arguments}");
     };
-    answer(&render_search(&query, total, hits, &[]))
+    if query.format == DispatchFormat::Text {
+        query.format = DispatchFormat::Compact;
+    }
+    answer(&render_search(&query, total, true, hits, &[]))
 }
 
 fn hit<'a>(kind: ItemKind, name: &'a str, definition: &'a PublicDefinition) -> DispatchHit<'a> {
     DispatchHit {
+        line: String::new(),
         alias: "c1",
         connection: "calc",
         kind,
@@ -251,4 +260,64 @@ fn resources_and_prompts_have_their_kind() {
         detail["results"][2]["prompt"]["arguments"][0]["name"],
         "who"
     );
+}
+
+#[test]
+fn s4_s5_a_list_is_lines_and_has_pages() {
+    let text = |arguments: &str| {
+        let Ok(DispatchOperation::List(query)) = parse(arguments) else {
+            panic!("{arguments}");
+        };
+        let result = value(&with_connections(|connections| {
+            render_list(connections, &query)
+        }));
+        let text = result["content"][0]["text"].as_str().unwrap().to_owned();
+        let facts = &result["_meta"]["mcp-proxy/dispatch"];
+        (
+            text,
+            facts["nextOffset"].clone(),
+            facts["totalTools"].clone(),
+        )
+    };
+    let (all, next, total) = text(r#"{"action":"list"}"#);
+    assert_eq!((next, total), (json!(null), json!(2)));
+    let lines: Vec<&str> = all.lines().collect();
+    assert!(lines[0].starts_with("calc  calc_add("), "{all}");
+    assert!(lines[1].starts_with("calc  calc_nothing()"), "{all}");
+    assert!(lines[2].contains("broken"), "{all}");
+    let (first, next, _) = text(r#"{"action":"list","limit":1}"#);
+    assert_eq!(next, 1);
+    assert!(
+        first.lines().last().unwrap().contains("\"offset\":1"),
+        "{first}"
+    );
+    let (last, next, _) = text(r#"{"action":"list","limit":1,"offset":1}"#);
+    assert_eq!((last.lines().count(), next), (1, json!(null)));
+}
+
+#[test]
+fn d37_a_search_without_a_good_match_says_so() {
+    let add = definition(ADD);
+    let line = "calc  calc_add()".to_owned();
+    let hits = vec![
+        DispatchHit {
+            line,
+            ..hit(ItemKind::Tool, "add", &add)
+        };
+        10
+    ];
+    let Ok(DispatchOperation::Search(query)) = parse(r#"{"action":"search","query":"x"}"#) else {
+        panic!();
+    };
+    let lines = |fits: bool, hits: &[DispatchHit<'_>]| {
+        let result = value(&render_search(&query, hits.len() as u64, fits, hits, &[]));
+        result["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .lines()
+            .count()
+    };
+    assert_eq!(lines(true, &hits), 10);
+    assert_eq!(lines(false, &hits), 4);
+    assert_eq!(lines(false, &[]), 1);
 }

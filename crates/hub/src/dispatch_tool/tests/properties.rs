@@ -93,7 +93,7 @@ fn check(arguments: &Bytes) -> Result<(), TestCaseError> {
         Err(error) => {
             let result = value(&render_error(&error, None));
             prop_assert_eq!(&result["isError"], true);
-            prop_assert_eq!(&result["structuredContent"]["code"], error.code());
+            prop_assert_eq!(&result["_meta"]["mcp-proxy/dispatch"]["code"], error.code());
             prop_assert!(result["content"][0]["text"].as_str().unwrap().len() < 4000);
         }
         Ok((DispatchOperation::Call(call), _)) => {
@@ -133,10 +133,8 @@ proptest! {
         let rendered = value(&render_call(&bytes(&result, pretty), &call));
         prop_assert_eq!(&rendered["other"], &result["other"]);
         prop_assert_eq!(&rendered["content"], &result["content"]);
-        prop_assert_eq!(&rendered["structuredContent"]["tool"], &tool);
-        if let Some(kept) = rendered["structuredContent"].get("structuredContent") {
-            prop_assert_eq!(kept, &own);
-        }
+        prop_assert_eq!(&rendered["structuredContent"], &own);
+        prop_assert_eq!(&rendered["_meta"]["mcp-proxy/dispatch"]["tool"], &tool);
     }
 
     #[test]
@@ -148,13 +146,13 @@ proptest! {
         let text = bytes(&definition, pretty);
         let definition = PublicDefinition::from(text.clone());
         for kind in [ItemKind::Tool, ItemKind::Resource, ItemKind::Template, ItemKind::Prompt] {
-            let hit = DispatchHit { alias: "c1", connection: "s", kind, name: &name, public: None, definition: &definition, matched_fields: vec![&name] };
-            for format in DispatchFormat::ALL {
+            let hit = DispatchHit { line: String::new(), alias: "c1", connection: "s", kind, name: &name, public: None, definition: &definition, matched_fields: vec![&name] };
+            for format in [DispatchFormat::Compact, DispatchFormat::Detail] {
                 let query = DispatchSearchQuery {
                     query: name.clone(), connection: None, kind: CapabilityType::Tool, limit: 1,
                     include_input_schema: true, include_annotations: AnnotationUse::All, format,
                 };
-                let found = answer(&render_search(&query, 1, std::slice::from_ref(&hit), &[]));
+                let found = answer(&render_search(&query, 1, true, std::slice::from_ref(&hit), &[]));
                 let found = &found["results"][0];
                 if let Some(signature) = found["signature"].as_str() {
                     prop_assert!(signature.chars().count() <= 200);
@@ -164,11 +162,11 @@ proptest! {
                 }
             }
         }
-        let tools = vec![DispatchTool { name: &name, public: Some(&name), definition: &definition }];
+        let tools = vec![DispatchTool { name: &name, public: Some(&name), line_name: &name, definition: &definition }];
         let problem = ConnectionProblem::Failed(name.clone());
         let connection = DispatchConnection { alias: "c1", name: &name, problem: Some(&problem), server_info: Some(text), last_refreshed_ms: Some(1), tools };
         let query = DispatchListQuery {
-            connection: None, include_tools: true, include_input_schema: true, include_annotations: AnnotationUse::All, format: DispatchFormat::Detail,
+            connection: None, include_tools: true, include_input_schema: true, include_annotations: AnnotationUse::All, format: DispatchFormat::Detail, limit: 100, offset: 0,
         };
         prop_assert_eq!(&answer(&render_list(&[connection], &query))["connections"][0]["toolCount"], 1);
     }

@@ -21,7 +21,7 @@ fn stat_is_json_without_content() {
     };
     let result = render("", facts, false);
     assert_eq!(
-        result["structuredContent"],
+        result["_meta"]["mcp-proxy/dispatch"],
         json!({"action": "readresult", "op": "stat", "resultFile": "spill:X.json",
             "byteSize": 235, "lineCount": 4, "estimatedTokens": 59})
     );
@@ -86,7 +86,7 @@ fn every_operation_has_the_facts_that_its_clients_know() {
         let result = render("some \"text\"\n", facts, true);
         assert_eq!(result["isError"], false);
         assert_eq!(result["content"][0]["text"], "some \"text\"\n");
-        let facts = result["structuredContent"].as_object().unwrap();
+        let facts = result["_meta"]["mcp-proxy/dispatch"].as_object().unwrap();
         let expected =
             format!("action {names} estimatedTokens truncated").replace("op", "op resultFile");
         let shown: Vec<_> = facts.keys().map(String::as_str).collect();
@@ -150,11 +150,17 @@ fn errors_are_tool_results_with_a_code() {
         let result = render_error(error, None);
         let parsed = value(&result);
         assert_eq!(parsed["isError"], true);
-        assert_eq!(parsed["structuredContent"]["code"], error.code());
-        assert_eq!(parsed["structuredContent"]["error"], text(&result));
+        assert_eq!(parsed["_meta"]["mcp-proxy/dispatch"]["code"], error.code());
+        assert_eq!(
+            parsed["_meta"]["mcp-proxy/dispatch"]["error"],
+            text(&result)
+        );
         lines.push(String::from_utf8(result.to_vec()).unwrap());
     }
     insta::assert_snapshot!("dispatch_tool_error_results", lines.join("\n"));
     let known = render_error(&errors[0], Some(DispatchAction::List));
-    assert_eq!(value(&known)["structuredContent"]["action"], "list");
+    assert_eq!(
+        value(&known)["_meta"]["mcp-proxy/dispatch"]["action"],
+        "list"
+    );
 }

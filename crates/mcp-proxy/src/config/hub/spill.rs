@@ -1,13 +1,12 @@
 //! Flags and options about results that are kept in files.
 
-use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_hub::SpillSettings;
 use mcp_proxy_hub::config::{DispatchOptions, RootFolder};
+use mcp_proxy_hub::{SpillSettings, SpillThreshold};
 use mcp_proxy_session::store;
 use mcp_proxy_spill::{SpillFormat, SpillOptions, SpillStore};
 
@@ -27,7 +26,11 @@ pub(super) fn spill_settings(
     let threshold = args.spill_threshold.or(options.spill_threshold);
     SpillSettings {
         store: Some(Arc::clone(store)),
-        threshold: threshold.and_then(NonZeroU64::new),
+        threshold: match threshold {
+            None => SpillThreshold::ByClient,
+            Some(0) => SpillThreshold::Never,
+            Some(bytes) => SpillThreshold::Above(bytes),
+        },
         format: match args.spill_toon.or(options.spill_toon) {
             Some(true) => SpillFormat::Toon,
             Some(false) | None => SpillFormat::Json,

@@ -3,7 +3,10 @@
 use std::io::Write;
 
 use anyhow::Result;
-use mcp_proxy_hub::savings::{BreakEven, CHARS_PER_TOKEN, ExposureReport, TextSize};
+use mcp_proxy_hub::config::ExposeMode;
+use mcp_proxy_hub::savings::{
+    BreakEven, CHARS_PER_TOKEN, EXAMPLE_QUESTION, ExposureReport, TextSize,
+};
 use serde_json::{Map, Value, json};
 
 use super::record::{AnswerTotal, RecordFigures};
@@ -64,6 +67,15 @@ fn measured(report: &ExposureReport) -> Map<String, Value> {
     members.insert("list_page_tools".to_owned(), json!(report.page_tools));
     members.insert("exposures".to_owned(), exposures.collect());
     members.insert("lookups".to_owned(), lookups.collect());
+    if let Some(example) = report.example {
+        let example = json!({
+            "question": EXAMPLE_QUESTION,
+            "expose": ExposeMode::Proxy.as_str(),
+            "bytes": example.bytes,
+            "tokens": example.tokens(),
+        });
+        members.insert("example".to_owned(), example);
+    }
     members.insert(
         "break_even".to_owned(),
         evens.iter().map(break_even).collect(),

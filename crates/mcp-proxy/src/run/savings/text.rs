@@ -5,7 +5,8 @@ use std::io::Write;
 use anyhow::Result;
 use mcp_proxy_hub::config::ExposeMode;
 use mcp_proxy_hub::savings::{
-    CHARS_PER_TOKEN, ExposureCost, ExposureReport, LookupAnswer, LookupCost, QUERY_WORDS, TextSize,
+    CHARS_PER_TOKEN, EXAMPLE_QUESTION, ExposureCost, ExposureReport, LookupAnswer, LookupCost,
+    QUERY_WORDS, TextSize,
 };
 use mcp_proxy_wire::terminal_text::sanitize;
 
@@ -96,6 +97,13 @@ fn write_exposures(report: &ExposureReport, out: &mut impl Write) -> Result<()> 
         out,
         "A search is for the first {QUERY_WORDS} words of a tool's description.\n"
     )?;
+    if let Some(example) = report.example {
+        writeln!(
+            out,
+            "\"{EXAMPLE_QUESTION}\" costs {} tokens with `proxy`: the list, a search and a call, without the tool's own answer.",
+            grouped(example.tokens())
+        )?;
+    }
     for sentence in verdict::sentences(report) {
         writeln!(out, "{sentence}")?;
     }
@@ -121,8 +129,12 @@ fn lookup_words(report: &ExposureReport, cost: &LookupCost) -> String {
         LookupAnswer::ProxyList => "all tools".to_owned(),
         LookupAnswer::ProxyInfo => format!("average of {}", count_of(samples, "tool")),
         LookupAnswer::DispatchList => "all tools".to_owned(),
-        LookupAnswer::DispatchSearch if samples == 1 => "1 search".to_owned(),
-        LookupAnswer::DispatchSearch => format!("average of {} searches", grouped(samples)),
+        LookupAnswer::ProxySearch | LookupAnswer::DispatchSearch if samples == 1 => {
+            "1 search".to_owned()
+        }
+        LookupAnswer::ProxySearch | LookupAnswer::DispatchSearch => {
+            format!("average of {} searches", grouped(samples))
+        }
     };
     let (mode, action) = (cost.answer.mode().as_str(), cost.answer.action());
     format!("{mode} {action} ({how})")

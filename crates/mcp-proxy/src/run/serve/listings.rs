@@ -33,6 +33,8 @@ struct SavedListing<'a> {
     templates: Vec<&'a RawValue>,
     #[serde(borrow)]
     prompts: Vec<&'a RawValue>,
+    #[serde(default)]
+    about: Option<Cow<'a, str>>,
 }
 
 /// What a server offered when it was last seen.
@@ -56,6 +58,7 @@ pub fn load(server: &HubServerTarget) -> Option<ServerListing> {
         resources: slices(&saved.resources),
         templates: slices(&saved.templates),
         prompts: slices(&saved.prompts),
+        about: saved.about.as_deref().map(str::to_owned),
     })
 }
 
@@ -71,6 +74,7 @@ pub fn save(server: &HubServerTarget, listing: &ServerListing) -> Result<()> {
         resources: raw(&listing.resources),
         templates: raw(&listing.templates),
         prompts: raw(&listing.prompts),
+        about: listing.about.as_deref().map(Cow::Borrowed),
     };
     write(&path, &saved)
         .with_context(|| format!("cannot keep the lists of server {}", server.name()))

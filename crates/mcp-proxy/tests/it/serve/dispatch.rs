@@ -54,7 +54,7 @@ impl TestHub {
 /// Where a call has put its result.
 #[track_caller]
 fn handle(result: &Value) -> String {
-    let handle = result["structuredContent"]["resultFile"].as_str();
+    let handle = result["_meta"]["mcp-proxy/dispatch"]["resultFile"].as_str();
     handle.unwrap_or_else(|| panic!("{result}")).to_owned()
 }
 
@@ -76,6 +76,6 @@ fn answer(result: &Value) -> Value {
 #[track_caller]
 fn refusal(result: &Value) -> (String, String) {
     assert_eq!(result["isError"], true, "{result}");
-    let code = result["structuredContent"]["code"].as_str();
+    let code = result["_meta"]["mcp-proxy/dispatch"]["code"].as_str();
     (code.unwrap().to_owned(), text(result).to_owned())
 }

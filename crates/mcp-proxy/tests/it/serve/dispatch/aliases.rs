@@ -34,12 +34,12 @@ fn check(hub: &TestHub) {
         .collect();
     let message = json!(rows).to_string();
     let echo = json!({"action": "call", "tool": "echo", "arguments": {"message": message}});
-    let facts = hub.dispatch(&echo)["structuredContent"].clone();
+    let facts = hub.dispatch(&echo)["_meta"]["mcp-proxy/dispatch"].clone();
     assert_eq!(facts["autoSpilled"], true, "{facts}");
     assert_eq!(facts["resultFormat"], "toon");
     let message = "x".repeat(40);
     let echo = json!({"action": "call", "tool": "echo", "arguments": {"message": message}});
-    let facts = hub.dispatch(&echo)["structuredContent"].clone();
+    let facts = hub.dispatch(&echo)["_meta"]["mcp-proxy/dispatch"].clone();
     assert!(facts.get("resultFile").is_none(), "{facts}");
 }
 

@@ -77,7 +77,7 @@ fn three_calls_over_50_megabytes_show_less_than_2_kilobytes() {
     let mut call = |arguments: &Value| {
         let result = hub.dispatch(arguments);
         seen += arguments.to_string().len() + result["content"].to_string().len();
-        let facts = result["structuredContent"].to_string();
+        let facts = result["_meta"]["mcp-proxy/dispatch"].to_string();
         assert!(!facts.contains("rows"), "{facts}");
         result
     };

@@ -135,7 +135,7 @@ fn files_below_a_root_are_like_results() {
     let result = hub.dispatch(&call);
     assert_eq!(text(&result), "from a root");
     assert_eq!(
-        result["structuredContent"]["arguments"],
+        result["_meta"]["mcp-proxy/dispatch"]["arguments"],
         json!({"_fromFile": file})
     );
     std::fs::write(&path, "[1, 2]").unwrap();
@@ -189,7 +189,7 @@ fn over_the_quota_a_client_loses_its_own_oldest_result() {
     let call = json!({"action": "call", "tool": "echo", "arguments": {"message": message}});
     let result = hub.dispatch(&call);
     assert_eq!(text(&result), message);
-    let facts = &result["structuredContent"];
+    let facts = &result["_meta"]["mcp-proxy/dispatch"];
     assert!(facts.get("resultFile").is_none(), "{facts}");
     assert_eq!(
         facts["argumentsOmitted"],
@@ -215,11 +215,13 @@ fn parts_of_a_result() {
     };
     let jq = part(json!({"op": "jq", "filter": ".rows[] | select(.number > 98) | .name"}));
     assert_eq!(text(&jq), "\"Row 99\"\n\"Row 100\"");
-    assert_eq!(jq["structuredContent"]["outputCount"], 2);
+    assert_eq!(jq["_meta"]["mcp-proxy/dispatch"]["outputCount"], 2);
     let found = part(json!({"op": "grep", "pattern": "row 4\\d\""}));
-    assert_eq!(found["structuredContent"]["matchCount"], 10);
+    assert_eq!(found["_meta"]["mcp-proxy/dispatch"]["matchCount"], 10);
     let stat = part(json!({}));
-    let lines = stat["structuredContent"]["lineCount"].as_u64().unwrap();
+    let lines = stat["_meta"]["mcp-proxy/dispatch"]["lineCount"]
+        .as_u64()
+        .unwrap();
     let last = part(json!({"op": "tail", "lines": 1}));
     let slice = part(json!({"op": "slice", "fromLine": lines, "toLine": lines}));
     assert_eq!(text(&last), text(&slice));

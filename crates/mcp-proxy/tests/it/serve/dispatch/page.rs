@@ -95,8 +95,8 @@ impl Reader {
     }
 
     fn compare(&mut self, shown: &str, answer: Value) {
-        let handle = answer["structuredContent"]["resultFile"].as_str();
-        let handle = handle.or(answer["content"][1]["uri"].as_str());
+        let meta = |key: &str| answer["_meta"][key]["resultFile"].as_str();
+        let handle = meta("mcp-proxy/dispatch").or(meta("mcp-proxy/spill"));
         if let (Some(shown), Some(real)) = (handle_in(shown), handle.and_then(handle_in)) {
             self.handles.insert(shown.to_owned(), real.to_owned());
         }

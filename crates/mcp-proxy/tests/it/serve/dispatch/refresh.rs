@@ -37,9 +37,10 @@ fn refresh_asks_servers_for_their_tools_again() {
     assert_eq!(text(&hub.dispatch(&call)), "done");
 
     write(&["paint", "varnish"]);
-    let search = json!({"action": "search", "query": "varnish"});
+    let search = json!({"action": "search", "format": "compact", "query": "varnish"});
     assert_eq!(answer(&hub.dispatch(&search))["totalMatches"], 0);
-    let list = json!({"action": "list", "connection": "changing", "refresh": true});
+    let list =
+        json!({"action": "list", "format": "compact", "connection": "changing", "refresh": true});
     let listed = answer(&hub.dispatch(&list));
     let tools = listed["connections"][0]["tools"].as_array().unwrap();
     assert_eq!(tools.len(), 2, "{listed}");
@@ -57,7 +58,7 @@ fn a_lazy_server_starts_with_its_first_use() {
     let config = json!({"mcpServers": {"demo": demo()}});
     let hub = TestHub::start(&config, &["--expose", "dispatch", "--lazy"]);
     assert_ne!(hub.states()[0].1, "ready");
-    let listed = answer(&hub.dispatch(&json!({"action": "list"})));
+    let listed = answer(&hub.dispatch(&json!({"action": "list", "format": "compact"})));
     assert_eq!(listed["totalConnections"], 1);
     let call = json!({"action": "call", "tool": "echo", "connection": "demo", "arguments": {"message": "hi"}});
     assert_eq!(text(&hub.dispatch(&call)), "hi");
@@ -68,15 +69,16 @@ fn a_lazy_server_starts_with_its_first_use() {
 fn lazy_servers_can_be_found_in_a_first_run() {
     let config = json!({"mcpServers": {"demo": demo()}});
     for first in [
-        json!({"action": "list"}),
-        json!({"action": "search", "query": "current time"}),
+        json!({"action": "list", "format": "compact"}),
+        json!({"action": "search", "format": "compact", "query": "current time"}),
         json!({"action": "call", "tool": "get_current_time", "arguments": {"timezone": "UTC"}}),
     ] {
         let words = ["--mcpproxy", "--mcplazy", "--useutils"];
         let hub = TestHub::start(&config, &words);
         let result = hub.dispatch(&first);
         assert_eq!(result["isError"], false, "{first}: {result}");
-        let search = json!({"action": "search", "query": "current time", "limit": 1});
+        let search =
+            json!({"action": "search", "format": "compact", "query": "current time", "limit": 1});
         let found = answer(&hub.dispatch(&search));
         assert_eq!(found["results"][0]["name"], "get_current_time", "{found}");
         assert!(found.get("missing").is_none(), "{found}");
@@ -92,7 +94,7 @@ fn lazy_servers_can_be_found_in_a_first_run() {
 fn refresh_starts_lazy_servers() {
     let config = json!({"mcpServers": {"demo": demo()}});
     let hub = TestHub::start(&config, &["--expose", "dispatch", "--lazy"]);
-    let list = json!({"action": "list", "refresh": true});
+    let list = json!({"action": "list", "format": "compact", "refresh": true});
     let listed = answer(&hub.dispatch(&list));
     assert_eq!(
         listed["connections"][0]["tools"].as_array().unwrap().len(),

@@ -16,10 +16,9 @@ fn toon_is_read_and_chained_like_json() {
     let hub = start(&["--spill-threshold", "1K", "--spill-toon"]);
     let call = json!({"action": "call", "tool": "echo", "arguments": {"message": rows()}});
     let result = hub.dispatch(&call);
-    let facts = &result["structuredContent"];
+    let facts = &result["_meta"]["mcp-proxy/dispatch"];
     assert_eq!(facts["resultFormat"], "toon", "{facts}");
     assert_eq!(facts["autoSpilled"], true);
-    assert_eq!(result["content"][1]["mimeType"], "text/toon");
     let file = handle(&result);
     assert!(file.ends_with(".toon"), "{file}");
     assert!(facts["byteSize"].as_u64().unwrap() < rows().len() as u64);
@@ -33,7 +32,7 @@ fn toon_is_read_and_chained_like_json() {
     let head = read(json!({"op": "head", "lines": 3}));
     assert_eq!(text(&head).lines().last(), Some("  1,name 1"), "{head}");
     let found = read(json!({"op": "grep", "pattern": "name 50"}));
-    assert_eq!(found["structuredContent"]["matchCount"], 1);
+    assert_eq!(found["_meta"]["mcp-proxy/dispatch"]["matchCount"], 1);
     let jq = read(json!({"op": "jq", "filter": ".rows | length"}));
     assert_eq!(text(&jq), "50");
 

@@ -2,12 +2,12 @@
 
 use mcp_proxy_wire::{Message, Span};
 
-use super::summary::{Definition, cut};
 use crate::json;
 use crate::json_text::push_compact;
+use crate::wording::cut;
 
 /// The most characters of a signature.
-pub(super) const MAX_SIGNATURE: usize = 200;
+const MAX_SIGNATURE: usize = 200;
 
 /// How many properties of a schema are read. A signature has room for far fewer.
 const MAX_PROPERTIES: usize = 200;
@@ -22,9 +22,9 @@ const MAX_TYPE_NAMES: usize = 7;
 const MAX_TYPE_DEPTH: usize = 3;
 
 /// The signature of the tool `name`.
-pub(super) fn tool_signature(name: &str, definition: &Definition) -> String {
-    let value = definition.message();
-    let schema = definition.member("inputSchema");
+pub fn tool_signature(name: &str, definition: &Message) -> String {
+    let value = definition;
+    let schema = value.member(value.root(), "inputSchema");
     let member = |name| schema.and_then(|schema| value.member(schema, name));
     let properties = member("properties").map_or_else(Vec::new, |span| json::members(value, span));
     let required: Vec<String> = member("required")
@@ -48,9 +48,9 @@ pub(super) fn tool_signature(name: &str, definition: &Definition) -> String {
 }
 
 /// The signature of the prompt `name`, whose arguments are all strings.
-pub(super) fn prompt_signature(name: &str, definition: &Definition) -> String {
-    let value = definition.message();
-    let arguments = definition.member("arguments");
+pub fn prompt_signature(name: &str, definition: &Message) -> String {
+    let value = definition;
+    let arguments = value.member(value.root(), "arguments");
     let arguments = arguments.map_or_else(Vec::new, |span| json::elements(value, span));
     let (mut first, mut last) = (Vec::new(), Vec::new());
     for argument in arguments {
@@ -174,13 +174,11 @@ fn literal(value: &Message, span: Span) -> String {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-
     use super::*;
 
     fn of(schema: &str) -> String {
         let definition = format!(r#"{{"name":"x","inputSchema":{schema}}}"#);
-        tool_signature("f", &Definition::new(Bytes::from(definition)))
+        tool_signature("f", &Message::parse(definition))
     }
 
     #[test]
@@ -224,16 +222,16 @@ mod tests {
         let long = format!(r#"{{"properties":{{"{}":{{}}}}}}"#, "é".repeat(500));
         assert_eq!(of(&long), "f(…)");
         let name = "n".repeat(500);
-        let signature = tool_signature(&name, &Definition::new(Bytes::from_static(b"{}")));
+        let signature = tool_signature(&name, &Message::parse("{}"));
         assert_eq!(signature.chars().count(), MAX_SIGNATURE);
     }
 
     #[test]
     fn prompts_have_arguments() {
-        let definition = Bytes::from_static(
-            br#"{"arguments":[{"name":"style"},{"name":"who","required":true},7,{}]}"#,
+        let definition = Message::parse(
+            r#"{"arguments":[{"name":"style"},{"name":"who","required":true},7,{}]}"#,
         );
-        let signature = prompt_signature("greet", &Definition::new(definition));
+        let signature = prompt_signature("greet", &definition);
         assert_eq!(signature, "greet(who, style?)");
     }
 }
