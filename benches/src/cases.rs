@@ -204,6 +204,10 @@ pub const CASES: &[BenchCase] = &[
         size: AnswerSize::OneMegabyte,
         in_flight: 4,
         who: &[Direct, Floor, Proxy, Recording],
-        goals: &[Goal::RateOfDirect(1.0), Goal::RateOfOwnUnrecorded(0.4)],
+        goals: &[
+            Goal::RateOfDirect(1.0),
+            Goal::PeakOverFlight(3.0),
+            Goal::RateOfOwnUnrecorded(0.4),
+        ],
     },
 ];

@@ -180,9 +180,9 @@ mod tests {
 
     #[test]
     fn waiting_is_not_computing() {
-        let watch = Stopwatch::start();
+        let (watch, wall) = (Stopwatch::start(), std::time::Instant::now());
         std::thread::sleep(Duration::from_millis(30));
-        assert!(watch.elapsed() < Duration::from_millis(20));
+        assert!(watch.elapsed() < wall.elapsed() / 2);
     }
 
     #[test]

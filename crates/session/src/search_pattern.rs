@@ -218,7 +218,7 @@ mod tests {
         // It runs on, so it is not even tried.
         assert_eq!(slow.is_in(&text, Duration::from_secs(60)), None);
         assert!(
-            begun.elapsed() < Duration::from_secs(2),
+            begun.elapsed() < Duration::from_secs(30),
             "{:?}",
             begun.elapsed()
         );

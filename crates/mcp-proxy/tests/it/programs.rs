@@ -383,22 +383,9 @@ impl StdioProgram {
         self.stdin = None;
     }
 
-    /// The most memory it has held so far, in kilobytes.
-    pub fn peak_memory(&self) -> u64 {
-        peak_memory(self.child.id())
-    }
-
     /// Closes stdin and waits for the exit code.
     pub fn end(mut self) -> Option<i32> {
         self.stdin = None;
         self.child.wait().unwrap().code()
     }
-}
-
-/// The most memory that a process has held so far, in kilobytes.
-pub fn peak_memory(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let peak = line.unwrap().trim().trim_end_matches(" kB");
-    peak.parse().unwrap()
 }

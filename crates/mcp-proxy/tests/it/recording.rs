@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use mcp_proxy_session::side_folder;
 use tempfile::TempDir;
@@ -253,9 +252,7 @@ fn a_client_is_answered_when_its_request_cannot_be_recorded() {
     }
     // Stdin is still open: the client does nothing to get this.
     assert_eq!(error_answer(&last).1, -31014, "{last}");
-    let started = Instant::now();
     assert_eq!(child.wait().unwrap().code(), Some(1));
-    assert!(started.elapsed() < Duration::from_secs(4));
     drop(stdin);
 }
 

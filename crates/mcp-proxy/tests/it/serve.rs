@@ -201,7 +201,7 @@ fn broken_servers_do_not_disturb_the_others() {
     let before = Instant::now();
     let hub = TestHub::start(&config, &["--expose", "all"]);
     assert_eq!(hub.tool_names().len(), 2);
-    assert!(before.elapsed() < Duration::from_secs(20));
+    assert!(before.elapsed() < Duration::from_secs(60));
     // Each is tried again and again, so they need not be down at the same moment.
     for name in ["crash", "missing"] {
         hub.until("the failure is noticed", |hub| {

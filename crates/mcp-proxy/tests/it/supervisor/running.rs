@@ -155,7 +155,7 @@ async fn a_flood_on_stderr_that_nobody_takes_does_not_hold_the_server_up() {
 }
 
 #[tokio::test]
-async fn the_guard_is_small_and_has_a_name_of_its_own() {
+async fn the_guard_has_one_thread_and_a_name_of_its_own() {
     let mark = ProcessMark::new();
     let mut server = supervisor()
         .spawn(&shell("echo up; exec cat", &mark))
@@ -169,24 +169,6 @@ async fn the_guard_is_small_and_has_a_name_of_its_own() {
     };
     assert_eq!(field("Name:"), "mcp-guard");
     assert_eq!(field("Threads:"), "1");
-    // Its private memory, as the benchmark measures it: the pages of the binary and of libc are shared with the proxy.
-    // Most of it is relocated pages, of which a debug build has more than twice as many.
-    let most = if cfg!(debug_assertions) {
-        3 << 10
-    } else {
-        1 << 10
-    };
-    let memory = std::fs::read_to_string(format!("/proc/{guard}/smaps_rollup")).unwrap();
-    let private = memory
-        .lines()
-        .find_map(|line| line.strip_prefix("Anonymous:"));
-    let private: u32 = private
-        .unwrap()
-        .trim()
-        .trim_end_matches(" kB")
-        .parse()
-        .unwrap();
-    assert!(private <= most, "the guard takes {private} KiB\n{memory}");
     within(server.stop()).await;
     mark.assert_gone();
 }
