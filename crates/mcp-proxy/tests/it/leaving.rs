@@ -8,6 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::control::test_home::until;
 use crate::programs::{
     HttpAnswer, INITIALIZE, INITIALIZED, ListeningProgram, error_answer, record_lines, request,
 };
@@ -134,15 +135,11 @@ fn an_answer_whose_client_has_left_is_recorded_as_undelivered() {
     drop(client);
     stage.go();
     assert_eq!(stage.told(), "said\n");
-    proxy.end("-TERM");
     let record = stage.path("s.jsonl");
-    let lost = lines(&record, |line| is_undelivered(line, 5));
-    assert_eq!(
-        lost.len(),
-        1,
-        "{}",
-        std::fs::read_to_string(record).unwrap()
-    );
+    let lost = || lines(&record, |line| is_undelivered(line, 5)).len();
+    until("the answer is recorded as undelivered", || lost() > 0);
+    proxy.end("-TERM");
+    assert_eq!(lost(), 1, "{}", std::fs::read_to_string(&record).unwrap());
 }
 
 #[test]
@@ -280,6 +277,19 @@ fn the_limit_of_a_message_holds_between_two_http_sides_too() {
     let is_error = |line: &Value| line["raw"]["error"]["code"] == -31005;
     let broken = lines(&stage.path("s.jsonl"), is_error);
     assert_eq!(broken.len(), 3, "{broken:?}");
+}
+
+#[test]
+fn a_client_that_writes_all_of_a_refused_body_first_reads_why() {
+    let stage = PipeFolder::new();
+    let large = "y".repeat(8_000_000);
+    let limit = ["--max-message", "1000"];
+    let proxy = stage.proxy(&limit, &["--", "cat"]);
+    let answer = proxy.post(&[], &large);
+    assert_eq!(answer.status, 413, "{answer:?}");
+    assert_eq!(error_answer(&answer.text()), (Value::Null, -31005));
+    let foreign = [("origin", "https://elsewhere.example")];
+    assert_eq!(proxy.post(&foreign, &large).status, 403);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::EXPECT;
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -27,6 +28,7 @@ use super::connection_places::{ConnectionActivity, ConnectionPlaces, LeaveOnDrop
 use super::cors;
 use super::handler::RequestSource;
 use super::outgoing_body::{OutgoingBody, UnsentMessage};
+use super::request_body::discard;
 use super::routes::Routes;
 use super::tls_handshakes::TlsHandshakes;
 use super::upgrade::{ConnectionSlot, PendingUpgrade};
@@ -369,7 +371,14 @@ impl ClientConnection {
                 self.routes
                     .handle(RequestSource { token, address }, request)
             }
-            Err(refusal) => Box::pin(ready(refused(refusal))),
+            // A client that asked first sends its body only if it is told to.
+            Err(refusal) if request.headers().contains_key(EXPECT) => {
+                Box::pin(ready(refused(refusal)))
+            }
+            Err(refusal) => Box::pin(async move {
+                discard(request.into_body()).await;
+                refused(refusal)
+            }),
         }
     }
 }

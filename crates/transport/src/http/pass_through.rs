@@ -31,7 +31,7 @@ use super::progress_stream::{
 };
 use super::relayed_body::RelayedBody;
 use super::remote::{RemoteServer, note_resent};
-use super::request_body::{broke_off, too_large};
+use super::request_body::{broke_off, discard, too_large};
 use super::session_connections::SessionConnections;
 
 mod answer;
@@ -108,7 +108,7 @@ impl HttpPassThrough {
         let (parts, body) = request.into_parts();
         let body = collect(body, self.cut()).await;
         if self.is_too_large(&parts.headers, &body) {
-            return too_large(self.limits.max);
+            return refuse_too_large(body, self.limits.max).await;
         }
         let entered = self.receive_request(&source, parts, body);
         if !entered.accepts_progress() {
@@ -129,7 +129,7 @@ impl HttpPassThrough {
         body: CollectedBody,
     ) -> HttpResponse {
         if self.is_too_large(&parts.headers, &body) {
-            return too_large(self.limits.max);
+            return refuse_too_large(body, self.limits.max).await;
         }
         self.forward_request(self.receive_request(source, parts, body), None)
             .await
@@ -319,6 +319,14 @@ impl Handler for HttpPassThrough {
     ) -> BoxFuture<'static, HttpResponse> {
         Box::pin(self.answer(source, request))
     }
+}
+
+/// The answer to a request over the limit, once its client has sent the rest of it.
+async fn refuse_too_large(body: CollectedBody, max: usize) -> HttpResponse {
+    if let CollectedBody::Partial(_, rest) = body {
+        discard(rest).await;
+    }
+    too_large(max)
 }
 
 /// Dropped while it holds an exchange: the client has gone before its answer came.

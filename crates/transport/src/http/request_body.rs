@@ -1,11 +1,18 @@
 //! The body of a client's POST where HTTP ends here, and what a client is told about one that cannot be used.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use mcp_proxy_wire::{ErrorCode, Message, is_blank};
+use tokio::time::timeout;
 
 use super::collect::{CollectedBody, collect};
 use super::incoming_body::IncomingBody;
 use super::listener::{HttpResponse, error};
+
+/// How much of a refused body is read, and for how long.
+const DISCARD_MAX: u64 = 256 << 20;
+const DISCARD_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The whole body, or the answer for a client whose body is too large or broke off.
 pub(crate) async fn whole_body(
@@ -14,9 +21,33 @@ pub(crate) async fn whole_body(
 ) -> Result<Bytes, Box<HttpResponse>> {
     match collect(body, max).await {
         CollectedBody::Whole(bytes) => Ok(bytes),
-        CollectedBody::Partial(..) => Err(Box::new(too_large(max))),
+        CollectedBody::Partial(_, rest) => {
+            discard(rest).await;
+            Err(Box::new(too_large(max)))
+        }
         CollectedBody::Broken(_, why) => Err(Box::new(broke_off(&why))),
     }
+}
+
+/// Reads the rest of a body that is refused, within limits. Many clients read the answer only when they have written all of
+/// their request; if the connection were closed before, their write would fail and they would never see why.
+pub(crate) async fn discard(body: impl Into<IncomingBody>) {
+    let mut body = body.into();
+    if body.length().is_some_and(|length| length > DISCARD_MAX) {
+        return;
+    }
+    let reading = async {
+        let mut left = DISCARD_MAX;
+        while let Some(Ok(piece)) = body.next().await {
+            let length = u64::try_from(piece.len()).unwrap_or(u64::MAX);
+            let Some(rest) = left.checked_sub(length) else {
+                break;
+            };
+            left = rest;
+        }
+    };
+    // What has not come by then is not waited for.
+    let _ = timeout(DISCARD_DEADLINE, reading).await;
 }
 
 /// The answer to a request whose body did not arrive.

@@ -198,9 +198,21 @@ fn what_cannot_be_replayed_is_said() {
     let words = ["sequence=1", "session=live", "as_is=true"];
     refused(&words, -32602, Some("fresh_only"), "as_is");
     refused(&["sequence=1", "timeout_ms=0"], -32602, None, "timeout_ms");
-    // No time at all is too short to start a server.
-    let words = ["sequence=1", "timeout_ms=1"];
-    refused(&words, -31104, Some("timeout"), "1ms");
+}
+
+#[test]
+fn a_replay_that_the_server_does_not_answer_in_time_is_over() {
+    let house = TestHome::new();
+    let silent = ["--", "sleep", "1000"];
+    let mut run = house.start_before(&[], &silent, TestProxy::wait_for_id);
+    run.say(INITIALIZE);
+    test_home::until("the message is recorded", || {
+        house.record().contains("\"initialize\"")
+    });
+    let error = house.refused(&["replay", "sequence=1", "timeout_ms=1"]);
+    assert_eq!(error["code"], -31104, "{error}");
+    assert_eq!(error["data"]["reason"], "timeout", "{error}");
+    assert!(error["message"].as_str().unwrap().contains("1ms"));
 }
 
 #[test]
