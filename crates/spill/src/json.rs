@@ -12,13 +12,12 @@ use std::ops::Range;
 
 use checker::Checker;
 use compactor::Compactor;
-use unescape::Unescaping;
 
 pub(crate) use block::{BLOCK, brackets, places_of};
 pub(crate) use compactor::string_end;
 pub(crate) use members::{Members, only};
 pub(crate) use text::{JsonText, JsonWindow};
-pub(crate) use unescape::unescape;
+pub(crate) use unescape::{SLACK, Unescaping, unescape};
 
 /// What the outermost value of a JSON text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

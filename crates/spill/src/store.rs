@@ -71,8 +71,8 @@ struct FileForm<'a> {
 }
 
 impl<'a> FileForm<'a> {
-    fn new(result: &'a [u8], wanted: SpillFormat) -> FileForm<'a> {
-        let payload = Payload::of_result(result);
+    fn new(result: &'a [u8], wanted: SpillFormat, joined: &'a mut Vec<u8>) -> FileForm<'a> {
+        let payload = Payload::of_result(result, joined);
         let toon = match (&payload, wanted) {
             (Payload::Json(json), SpillFormat::Toon) => smaller_toon(json),
             _ => None,
@@ -80,7 +80,7 @@ impl<'a> FileForm<'a> {
         let format = match (&payload, &toon) {
             (_, Some(_)) => SpillFormat::Toon,
             (Payload::Json(_), None) => SpillFormat::Json,
-            (Payload::Text(_), None) => SpillFormat::Text,
+            (Payload::Plain(_) | Payload::Unknown(_), None) => SpillFormat::Text,
         };
         FileForm {
             payload,
@@ -93,11 +93,12 @@ impl<'a> FileForm<'a> {
 impl SpilledResult {
     /// What would be told about a result if it were spilled. Nothing is written, and the handle leads nowhere.
     pub fn without_file(result: &[u8], format: SpillFormat) -> Result<SpilledResult, SpillError> {
+        let mut joined = Vec::new();
         let FileForm {
             payload,
             toon,
             format,
-        } = FileForm::new(result, format);
+        } = FileForm::new(result, format, &mut joined);
         let toon = toon.as_deref();
         let mut index = LineIndex::default();
         let shape = write_payload(&payload, toon, &mut index)?;
@@ -125,7 +126,8 @@ impl SpillStore {
         })
     }
 
-    /// Writes a result to a file. If all it says is one JSON text, that JSON is the file, otherwise the whole result is.
+    /// Writes a result to a file. If all it says is text, that text is the file, or the JSON that it holds; otherwise the
+    /// whole result is.
     /// TOON is used if it is asked for, smaller, and reads back as the same value.
     pub fn spill(
         &self,
@@ -134,11 +136,12 @@ impl SpillStore {
         format: SpillFormat,
         now: Instant,
     ) -> Result<SpilledResult, SpillError> {
+        let mut joined = Vec::new();
         let FileForm {
             payload,
             toon,
             format,
-        } = FileForm::new(result, format);
+        } = FileForm::new(result, format, &mut joined);
         let handle = new_handle(format)?;
         let run = self.run_directory()?;
         let name = self.table().next_file_name(format);
@@ -353,8 +356,12 @@ fn write_payload(
             writer.write_all(toon.as_bytes())?;
             write_laid_out(json, &mut io::sink())?
         }
-        (Payload::Text(text), _) => {
-            writer.write_all(text)?;
+        (Payload::Plain(text), _) => {
+            text.write_to(writer)?;
+            ResultShape::Other
+        }
+        (Payload::Unknown(bytes), _) => {
+            writer.write_all(bytes)?;
             ResultShape::Other
         }
     })

@@ -85,15 +85,45 @@ fn a_result_is_described_the_same_without_a_file() {
 }
 
 #[test]
-fn the_whole_result_is_kept_if_it_is_more_than_one_json_text() {
+fn the_whole_result_is_kept_if_it_is_more_than_text() {
     let store = TestStore::new();
-    let result = r#"{"content":[{"type":"text","text":"[1]"}],"isError":true}"#;
+    let image = r#"{"type":"image","data":"AAAA","mimeType":"image/png"}"#;
+    let result = format!(r#"{{"content":[{{"type":"text","text":"[1]"}},{image}]}}"#);
     let spilled = store
         .store
         .spill(OWNER, result.as_bytes(), SpillFormat::Json, store.now)
         .unwrap();
-    let whole = ReadRequest::Read;
-    assert_eq!(store.text(&spilled.handle, &whole), result);
+    let whole = store.text(&spilled.handle, &ReadRequest::Read);
+    assert!(whole.contains("image/png"), "{whole}");
+}
+
+#[test]
+fn d2_s3_a_spilled_text_has_its_own_lines() {
+    let store = TestStore::new();
+    let text: String = (1..=20_000).map(|line| format!("{line}\n")).collect();
+    let content = json!([{"type": "text", "text": text}]);
+    for result in [
+        json!({"content": content}),
+        // As @modelcontextprotocol/server-filesystem and FastMCP repeat it.
+        json!({"content": content, "structuredContent": {"content": text}}),
+        json!({"content": content, "structuredContent": {"result": text}, "isError": false}),
+    ] {
+        let result = result.to_string();
+        let spilled = store
+            .store
+            .spill(OWNER, result.as_bytes(), SpillFormat::Toon, store.now)
+            .unwrap();
+        assert_eq!(spilled.format, SpillFormat::Text);
+        assert_eq!(spilled.byte_size, text.len() as u64);
+        assert_eq!(spilled.line_count, 20_000);
+        let file = spilled.handle.as_str();
+        assert!(file.ends_with(".txt"), "{file}");
+        assert_eq!(store.text(file, &ReadRequest::Head { lines: 2 }), "1\n2");
+        let tail = store.text(file, &ReadRequest::Tail { lines: 2 });
+        assert_eq!(tail, "19999\n20000");
+        assert_eq!(store.text(file, &grep("^1999$", 0)), "1999: 1999");
+        assert_eq!(store.text(file, &slice(700, 701)), "700\n701");
+    }
 }
 
 #[test]
