@@ -70,8 +70,8 @@ pub(crate) struct ClientInner {
     pub(crate) on_warning: Option<WarningHandler>,
     /// Set before anybody else has the client.
     tools: OnceLock<FoundTools>,
-    /// The tools that were read to find those, until they are asked for.
-    listed_tools: std::sync::Mutex<Option<(Instant, Vec<Tool>)>>,
+    /// The answer to the first `tools/list`, until it is asked for: the tools, or why there is no list.
+    listed_tools: std::sync::Mutex<Option<(Instant, Result<Vec<Tool>, ClientError>)>>,
     tools_changed: Arc<AtomicBool>,
     /// `None` after `close`.
     service: Mutex<Option<RunningService<RoleClient, Arc<ServerRequests>>>>,
@@ -147,18 +147,20 @@ impl ProxyClient {
         };
         let settings = &client.inner.settings;
         let needs_tool = settings.transparent && !settings.fall_back_to_native;
-        let tools = match client.read_tools().await {
-            Ok(tools) => tools,
-            // Whether it has the tool matters only to those who need it.
-            Err(ClientError::Protocol { .. } | ClientError::Decode { .. }) if !needs_tool => {
-                Vec::new()
+        let listed = match client.read_tools().await {
+            // Whether it has the tool matters only to those who need it. The others are told when they ask for the list.
+            Err(error @ (ClientError::Protocol { .. } | ClientError::Decode { .. }))
+                if !needs_tool =>
+            {
+                Err(error)
             }
-            Err(error) => return Err(error),
+            listed => Ok(listed?),
         };
-        let dispatch = find_dispatch_tool(&tools, settings.dispatch_tool_name.as_deref()).cloned();
-        let mut proxy = find_proxy_tool(&tools, settings.proxy_tool_name.as_deref()).cloned();
+        let tools = listed.as_deref().unwrap_or_default();
+        let dispatch = find_dispatch_tool(tools, settings.dispatch_tool_name.as_deref()).cloned();
+        let mut proxy = find_proxy_tool(tools, settings.proxy_tool_name.as_deref()).cloned();
         if settings.transparent && proxy.is_none() && settings.proxy_tool_name.is_none() {
-            proxy = client.try_proxy_tools(&tools).await;
+            proxy = client.try_proxy_tools(tools).await;
         }
         if needs_tool && proxy.is_none() && dispatch.is_none() {
             return Err(client.no_proxy_tool());
@@ -168,7 +170,7 @@ impl ProxyClient {
             only_dispatch: dispatch.is_some() && tools.len() == 1,
             dispatch,
         });
-        client.inner.keep_listed_tools(tools);
+        client.inner.keep_listed_tools(listed);
         Ok(client)
     }
 
@@ -410,7 +412,7 @@ impl ProxyClient {
 }
 
 impl ClientInner {
-    fn keep_listed_tools(&self, tools: Vec<Tool>) {
+    fn keep_listed_tools(&self, tools: Result<Vec<Tool>, ClientError>) {
         let mut listed = self
             .listed_tools
             .lock()
@@ -418,8 +420,11 @@ impl ClientInner {
         *listed = Some((Instant::now(), tools));
     }
 
-    /// The tools that were read while connecting, the first time, if they are not older than `max_age`.
-    pub(crate) fn take_listed_tools(&self, max_age: Duration) -> Option<Vec<Tool>> {
+    /// The list that was read while connecting, the first time, if it is not older than `max_age`.
+    pub(crate) fn take_listed_tools(
+        &self,
+        max_age: Duration,
+    ) -> Option<Result<Vec<Tool>, ClientError>> {
         let mut listed = self
             .listed_tools
             .lock()

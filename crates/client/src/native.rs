@@ -29,10 +29,10 @@ struct ListPage<T> {
 impl ProxyClient {
     /// All tools. The list that was read when the client connected is used once, if nothing has changed since.
     pub(crate) async fn native_tools(&self) -> Result<Vec<Tool>, ClientError> {
-        if let Some(tools) = self.inner.take_listed_tools(FRESH) {
-            return Ok(tools);
+        match self.inner.take_listed_tools(FRESH) {
+            Some(listed) => listed,
+            None => self.read_tools().await,
         }
-        self.read_tools().await
     }
 
     pub(crate) async fn read_tools(&self) -> Result<Vec<Tool>, ClientError> {

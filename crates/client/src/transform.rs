@@ -54,20 +54,26 @@ pub struct EmbeddedData {
 /// # Ok::<(), mcp_proxy_client::ClientError>(())
 /// ```
 pub fn extract_embedded_data(resource: &EmbeddedResource) -> Result<EmbeddedData, ClientError> {
-    let ResourceContents::TextResourceContents { uri, text, .. } = &resource.resource else {
-        return Err(ClientError::decode(
-            "the answer",
-            "its resource is not text",
-        ));
-    };
+    let (uri, text) = resource_text(resource)?;
     let json: Value =
-        serde_json::from_str(text).map_err(|error| ClientError::decode(uri.as_str(), error))?;
+        serde_json::from_str(text).map_err(|error| ClientError::decode(uri, error))?;
     let info = ProxyResponseInfo::of_meta(resource.meta.as_ref()).unwrap_or_default();
     Ok(EmbeddedData {
         data_type: info.data_type,
         many: info.many.unwrap_or(json.is_array()),
         json,
     })
+}
+
+/// The URI and the text of an embedded resource.
+pub(crate) fn resource_text(resource: &EmbeddedResource) -> Result<(&str, &str), ClientError> {
+    match &resource.resource {
+        ResourceContents::TextResourceContents { uri, text, .. } => Ok((uri, text)),
+        _ => Err(ClientError::decode(
+            "the answer",
+            "its resource is not text",
+        )),
+    }
 }
 
 /// The data of an embedded resource as a type: one, or a `Vec` of it.
@@ -190,7 +196,7 @@ fn restore_mime_type(mut contents: ResourceContents) -> ResourceContents {
 }
 
 /// Magg writes `_meta` by its name in Python.
-fn as_on_the_wire(mut json: Value) -> Value {
+pub(crate) fn as_on_the_wire(mut json: Value) -> Value {
     if let Some(object) = json.as_object_mut()
         && !object.contains_key("_meta")
         && let Some(meta) = object.remove("meta")

@@ -9,8 +9,8 @@ mod lines;
 mod observed;
 
 pub(crate) use answers::{
-    SkippedDefinition, WrittenError, decode_item, repair_prompt_result, repair_tool_result,
-    skipped_definitions, written_error,
+    SkippedDefinition, WrittenError, decode_item, read_item, repair_prompt_result,
+    repair_tool_result, skipped_definitions, written_error,
 };
 pub(crate) use child::ChildTransport;
 #[cfg(feature = "http")]

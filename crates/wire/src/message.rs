@@ -235,6 +235,11 @@ impl Message {
         self.is_json() && !self.head.newline && usize::from(self.head.depth) <= EMBED_DEPTH
     }
 
+    /// How many objects and arrays are open at the deepest place.
+    pub fn depth(&self) -> usize {
+        usize::from(self.head.depth)
+    }
+
     /// Whether there is a CR or LF anywhere in it.
     pub fn has_line_break(&self) -> bool {
         match self.head.kind {

@@ -6,6 +6,7 @@ use mcp_proxy_tool::{CapabilityType, ProxyAction};
 use rmcp::model::CallToolResult;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::call_options::CallOptions;
 use crate::client::ProxyClient;
@@ -14,7 +15,8 @@ use crate::error::ClientError;
 use crate::operation::operation_arguments;
 use crate::requests::within;
 use crate::response_info::ProxyResponseInfo;
-use crate::transform::{decode_embedded_resource, single_resource};
+use crate::transform::{as_on_the_wire, resource_text, single_resource};
+use crate::transport::{SkippedDefinition, read_item};
 
 /// How many items are asked for at once.
 const PAGE: u64 = 500;
@@ -29,6 +31,15 @@ struct Pages {
     /// Names and URIs of the items.
     seen: HashSet<String>,
     offset: u64,
+}
+
+/// A page as the server sent it.
+#[derive(Default)]
+struct ReadPage {
+    items: Vec<Value>,
+    skipped: Vec<SkippedDefinition>,
+    /// How many items the server counts, with those that were skipped.
+    length: u64,
 }
 
 impl ProxyClient {
@@ -56,7 +67,11 @@ impl ProxyClient {
                 info.unavailable
                     .iter()
                     .for_each(|server| self.warn_of_unavailable(server));
-                if !pages.add(page_items(result)?, &info) || !takes_offset {
+                let page = read_page(result)?;
+                for skipped in page.skipped {
+                    self.warn_of_skipped(kind, skipped);
+                }
+                if !pages.add(page.items, page.length, &info) || !takes_offset {
                     return Ok(pages.items);
                 }
                 if pages.items.len() > MAX_ITEMS {
@@ -77,8 +92,7 @@ impl Pages {
     ///
     /// A full page means that there may be more, whatever the count says. A page that brings nothing new is the end: the
     /// server counts items that it does not have, or does not know `offset`.
-    fn add(&mut self, page: Vec<Value>, info: &ProxyResponseInfo) -> bool {
-        let length = page.len() as u64;
+    fn add(&mut self, page: Vec<Value>, length: u64, info: &ProxyResponseInfo) -> bool {
         let before = self.items.len();
         for item in page {
             let is_new = key(&item).is_none_or(|key| self.seen.insert(key));
@@ -102,15 +116,27 @@ impl Pages {
     }
 }
 
-/// The items of one page. Magg's empty page has no content at all.
-fn page_items(result: CallToolResult) -> Result<Vec<Value>, ClientError> {
+/// The items of one page, each read by itself, so that one which is nested too deeply does not cost the others. Magg's
+/// empty page has no content at all.
+fn read_page(result: CallToolResult) -> Result<ReadPage, ClientError> {
     if result.is_error == Some(true) {
         return Err(ClientError::from_failed_result(result));
     }
+    let mut page = ReadPage::default();
     if result.content.is_empty() {
-        return Ok(Vec::new());
+        return Ok(page);
     }
-    decode_embedded_resource(single_resource(&result, "the list")?)
+    let (uri, text) = resource_text(single_resource(&result, "the list")?)?;
+    let items: Vec<&RawValue> =
+        serde_json::from_str(text).map_err(|error| ClientError::decode(uri, error))?;
+    page.length = items.len() as u64;
+    for item in items {
+        match read_item(item) {
+            Ok(item) => page.items.push(as_on_the_wire(item)),
+            Err(skipped) => page.skipped.push(skipped),
+        }
+    }
+    Ok(page)
 }
 
 /// What an item is known by. Without one it is never taken for another.
@@ -132,6 +158,11 @@ mod tests {
             .collect()
     }
 
+    fn add(pages: &mut Pages, page: Vec<Value>, info: &ProxyResponseInfo) -> bool {
+        let length = page.len() as u64;
+        pages.add(page, length, info)
+    }
+
     fn info(total: Option<u64>, next: Option<u64>) -> ProxyResponseInfo {
         ProxyResponseInfo {
             total_count: total,
@@ -143,38 +174,38 @@ mod tests {
     #[test]
     fn the_next_page_is_where_the_server_says() {
         let mut pages = Pages::default();
-        assert!(pages.add(page(0..2), &info(Some(3), Some(2))));
+        assert!(add(&mut pages, page(0..2), &info(Some(3), Some(2))));
         assert_eq!(pages.offset, 2);
-        assert!(!pages.add(page(2..3), &info(Some(3), None)));
+        assert!(!add(&mut pages, page(2..3), &info(Some(3), None)));
         assert_eq!(pages.items.len(), 3);
     }
 
     #[test]
     fn a_count_that_is_too_large_ends_with_a_page_that_brings_nothing() {
         let mut pages = Pages::default();
-        assert!(pages.add(page(0..2), &info(Some(1_000_000), None)));
-        assert!(!pages.add(page(0..0), &info(Some(1_000_000), None)));
+        assert!(add(&mut pages, page(0..2), &info(Some(1_000_000), None)));
+        assert!(!add(&mut pages, page(0..0), &info(Some(1_000_000), None)));
     }
 
     #[test]
     fn a_server_without_offset_ends_with_the_second_page() {
         let mut pages = Pages::default();
-        assert!(pages.add(page(0..2), &info(Some(100), None)));
-        assert!(!pages.add(page(0..2), &info(Some(100), None)));
+        assert!(add(&mut pages, page(0..2), &info(Some(100), None)));
+        assert!(!add(&mut pages, page(0..2), &info(Some(100), None)));
         assert_eq!(pages.items.len(), 2);
     }
 
     #[test]
     fn a_full_page_is_not_the_last_even_if_the_count_says_so() {
         let mut pages = Pages::default();
-        assert!(pages.add(page(0..PAGE), &info(Some(3), None)));
-        assert!(!pages.add(page(PAGE..PAGE + 3), &info(Some(3), None)));
-        assert!(!Pages::default().add(page(0..3), &info(None, None)));
+        assert!(add(&mut pages, page(0..PAGE), &info(Some(3), None)));
+        assert!(!add(&mut pages, page(PAGE..PAGE + 3), &info(Some(3), None)));
+        assert!(!add(&mut Pages::default(), page(0..3), &info(None, None)));
     }
 
     #[test]
     fn a_next_offset_that_does_not_advance_is_the_end() {
         let mut pages = Pages::default();
-        assert!(!pages.add(page(0..2), &info(Some(9), Some(0))));
+        assert!(!add(&mut pages, page(0..2), &info(Some(9), Some(0))));
     }
 }

@@ -20,7 +20,8 @@ use serde_json::{Value, json};
 
 use super::kept_facts::keep_facts_in_result;
 pub(crate) use repairs::{
-    SkippedDefinition, decode_item, repair_prompt_result, repair_tool_result, skipped_definitions,
+    SkippedDefinition, decode_item, read_item, repair_prompt_result, repair_tool_result,
+    skipped_definitions,
 };
 
 /// The member of an error's `data` that holds why an answer cannot be decoded. Only this module writes it.
@@ -189,14 +190,13 @@ fn server_result(raw: &RawValue) -> Result<(ServerResult, bool), serde_json::Err
     } else if members.messages.is_some() {
         typed::<GetPromptResult>(raw, repair_prompt_result)
     } else if members.tools.is_some() {
-        typed::<ListToolsResult>(raw, repairs::list::<Tool>("tools"))
+        list::<ListToolsResult, Tool>(raw, "tools")
     } else if members.prompts.is_some() {
-        typed::<ListPromptsResult>(raw, repairs::list::<Prompt>("prompts"))
+        list::<ListPromptsResult, Prompt>(raw, "prompts")
     } else if members.resources.is_some() {
-        typed::<ListResourcesResult>(raw, repairs::list::<Resource>("resources"))
+        list::<ListResourcesResult, Resource>(raw, "resources")
     } else if members.resource_templates.is_some() {
-        let repair = repairs::list::<ResourceTemplate>("resourceTemplates");
-        typed::<ListResourceTemplatesResult>(raw, repair)
+        list::<ListResourceTemplatesResult, ResourceTemplate>(raw, "resourceTemplates")
     } else {
         Ok((serde_json::from_str(raw.get())?, false))
     }
@@ -212,6 +212,18 @@ fn typed<T: DeserializeOwned + Into<ServerResult>>(
     let mut value = serde_json::from_str(raw.get())?;
     repair(&mut value);
     Ok((serde_json::from_value::<T>(value)?.into(), true))
+}
+
+/// A list, without the definitions in `member` that are not a `T`.
+fn list<L: DeserializeOwned + Into<ServerResult>, T: DeserializeOwned>(
+    raw: &RawValue,
+    member: &str,
+) -> Result<(ServerResult, bool), serde_json::Error> {
+    if let Ok(result) = serde_json::from_str::<L>(raw.get()) {
+        return Ok((result.into(), false));
+    }
+    let value = repairs::repaired_list::<T>(raw, member)?;
+    Ok((serde_json::from_value::<L>(value)?.into(), true))
 }
 
 /// The error of the server. Its code is any number that is whole; rmcp's type takes those of 32 bits.
@@ -280,9 +292,9 @@ fn shown(value: &Value) -> String {
 /// What serde says, where its words do not explain themselves.
 fn explain(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    match text.strip_prefix("recursion limit exceeded") {
-        Some(place) => format!("it is nested more than 128 levels deep{place}"),
-        None => text,
+    match text.starts_with("recursion limit exceeded") {
+        true => "it is nested more than 128 levels deep".to_owned(),
+        false => text,
     }
 }
 

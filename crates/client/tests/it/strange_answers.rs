@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use mcp_proxy_client::{CallOptions, ClientError, ClientWarning, ProxyClient, UNKNOWN_CONTENT_KEY};
+use mcp_proxy_client::{
+    CallOptions, ClientError, ClientWarning, ProxyClient, ProxyClientBuilder, UNKNOWN_CONTENT_KEY,
+};
 use serde_json::{Value, json};
 
 use crate::scripted_server::{CARRIERS, Carrier, Script, always, connect};
@@ -199,4 +201,92 @@ async fn an_answer_of_20_mb_arrives() {
         let numbers = &received.structured_content.unwrap()["n"];
         assert_eq!(numbers.as_array().unwrap().len(), NUMBERS);
     }
+}
+
+#[tokio::test]
+async fn a6_a_list_that_fails_is_an_error_and_not_an_empty_list() {
+    let refused =
+        r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"database is down"}}"#;
+    let same_cursor = result(r#"{"tools":[{"name":"t","inputSchema":{}}],"nextCursor":"1"}"#);
+    for carrier in CARRIERS {
+        for transparent in [false, true] {
+            let builder = || {
+                ProxyClient::builder()
+                    .transparent(transparent)
+                    .fall_back_to_native(true)
+            };
+            let client = connect(carrier, always(refused), builder()).await;
+            for _ in 0..2 {
+                let error = client.list_tools().await.unwrap_err();
+                assert!(
+                    matches!(error, ClientError::Protocol { code: -32603, .. }),
+                    "{error}"
+                );
+            }
+            let client = connect(carrier, always(same_cursor.clone()), builder()).await;
+            let error = client.list_tools().await.unwrap_err();
+            assert!(matches!(error, ClientError::Decode { .. }), "{error}");
+        }
+    }
+}
+
+/// A schema with this many objects one in the other.
+fn deep_schema(levels: usize) -> String {
+    "{\"a\":".repeat(levels) + "1" + &"}".repeat(levels)
+}
+
+fn warnings() -> (ProxyClientBuilder, Arc<Mutex<Vec<ClientWarning>>>) {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&heard);
+    let builder =
+        ProxyClient::builder().on_warning(move |warning| hears.lock().unwrap().push(warning));
+    (builder, heard)
+}
+
+#[tokio::test]
+async fn a7_a_definition_that_is_nested_too_deeply_costs_only_itself() {
+    let tools = |levels| {
+        format!(
+            r#"{{"tools":[{{"inputSchema":{},"name":"deep"}},{{"name":"t","inputSchema":{{}}}}]}}"#,
+            deep_schema(levels)
+        )
+    };
+    for carrier in CARRIERS {
+        for (levels, expected) in [(119, 2), (126, 1), (140, 1), (900, 1), (100_000, 1)] {
+            let (builder, heard) = warnings();
+            let client = connect(carrier, always(result(&tools(levels))), builder).await;
+            let found = client.list_tools().await.unwrap();
+            assert_eq!(found.len(), expected, "{carrier:?} {levels}");
+            let heard = heard.lock().unwrap();
+            assert_eq!(heard.len(), 2 - expected);
+            for warning in heard.iter() {
+                assert!(
+                    matches!(warning, ClientWarning::SkippedDefinition { name: Some(name), .. }
+                    if name == "deep")
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a7_a_deep_definition_behind_a_proxy_tool_costs_only_itself() {
+    let schema = json!({"properties": {"action": {}, "type": {}, "path": {}, "args": {}}});
+    let own = json!({"tools": [{"name": "proxy", "inputSchema": schema}]});
+    let text = format!(
+        r#"[{{"name":"deep","inputSchema":{}}},{{"name":"t","inputSchema":{{}}}}]"#,
+        deep_schema(140)
+    );
+    let list = json!({"content": [{"type": "resource", "resource":
+        {"uri": "proxy:list/tool", "mimeType": "application/json", "text": text}}]});
+    let script: Script = Arc::new(move |message| match message["method"].as_str() {
+        Some("tools/list") => Some(result(&own.to_string())),
+        _ => Some(result(&list.to_string())),
+    });
+    let (builder, heard) = warnings();
+    let client = connect(Carrier::Lines, script, builder.transparent(true)).await;
+    let found = client.list_tools().await.unwrap();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].name, "t");
+    assert_eq!(heard.lock().unwrap().len(), 1);
 }

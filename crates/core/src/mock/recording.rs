@@ -151,22 +151,34 @@ pub(super) fn method_key(request: &Message) -> u64 {
     hasher.finish()
 }
 
-/// One key a method and parameters: the order of members does not count, and `_meta` does not at all.
+/// One key a method and parameters. The order of members does not count, `_meta` does not at all, and parameters or
+/// `arguments` without members are the same as none.
 pub(crate) fn params_key(request: &Message) -> u64 {
     let mut hasher = FxHasher::default();
     request.method().unwrap_or_default().hash(&mut hasher);
-    if let Some(params) = request.params() {
-        match serde_json::from_slice::<Value>(request.slice(params)) {
-            Ok(mut value) => {
-                if let Value::Object(members) = &mut value {
-                    members.remove("_meta");
+    let Some(params) = request.params() else {
+        return hasher.finish();
+    };
+    match serde_json::from_slice::<Value>(request.slice(params)) {
+        Ok(Value::Null) => {}
+        Ok(mut value) => {
+            if let Value::Object(members) = &mut value {
+                members.remove("_meta");
+                if members.get("arguments").is_some_and(is_empty) {
+                    members.remove("arguments");
                 }
+            }
+            if !is_empty(&value) {
                 hash(&value, &mut hasher);
             }
-            Err(_) => request.slice(params).hash(&mut hasher),
         }
+        Err(_) => request.slice(params).hash(&mut hasher),
     }
     hasher.finish()
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
 fn hash(value: &Value, hasher: &mut FxHasher) {
@@ -185,5 +197,30 @@ fn hash(value: &Value, hasher: &mut FxHasher) {
             values.iter().for_each(|value| hash(value, hasher));
         }
         scalar => scalar.to_string().hash(hasher),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d35_absent_parameters_and_those_with_meta_only_are_the_same() {
+        let key = |params: &str| {
+            let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list"{params}}}"#);
+            params_key(&Message::parse(request))
+        };
+        let none = key("");
+        for same in [
+            "{}",
+            "null",
+            r#"{"_meta":{"progressToken":0}}"#,
+            r#"{"arguments":{}}"#,
+        ] {
+            assert_eq!(key(&format!(r#","params":{same}"#)), none, "{same}");
+        }
+        for other in [r#"{"cursor":"1"}"#, r#"{"arguments":{"a":1}}"#, "[]"] {
+            assert_ne!(key(&format!(r#","params":{other}"#)), none, "{other}");
+        }
     }
 }

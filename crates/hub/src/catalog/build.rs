@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::definition::ReadDefinition;
+use super::definition::{MAX_DEFINITION_DEPTH, ReadDefinition};
 use super::search::SearchState;
 use super::{
     Catalog, CatalogEntry, CatalogServer, ItemKind, KindIndex, ListingState, ServerIndex,
@@ -91,6 +91,9 @@ pub enum UnusableDefinition {
     /// The member that it is known by is missing, empty or not a string.
     #[error("it has no `{0}`")]
     NoName(&'static str),
+    /// Clients that cannot read it would lose the whole list.
+    #[error("it is nested more than {MAX_DEFINITION_DEPTH} levels deep")]
+    TooDeep,
 }
 
 type MountedServer = (Arc<ServerNaming>, Option<Arc<ServerListing>>);

@@ -11,6 +11,9 @@ use super::{CatalogServer, Hints, ItemKind};
 use crate::json::{self, Edits};
 use crate::uri;
 
+/// How deeply a definition may be nested. Many clients read 128 levels, and the list around a definition has some of them.
+pub(super) const MAX_DEFINITION_DEPTH: usize = 120;
+
 /// A definition as clients see it: the server's bytes with the public name, URI or template in them.
 #[derive(Clone, Debug)]
 pub struct PublicDefinition {
@@ -33,6 +36,9 @@ pub(super) struct ReadDefinition {
 pub(super) fn read(kind: ItemKind, item: &Bytes) -> Result<ReadDefinition, UnusableDefinition> {
     let value = json::parse(item.clone()).ok_or(UnusableDefinition::NotAnObject)?;
     let object = json::object(&value).ok_or(UnusableDefinition::NotAnObject)?;
+    if value.depth() > MAX_DEFINITION_DEPTH {
+        return Err(UnusableDefinition::TooDeep);
+    }
     let member = kind.key_member();
     let key = value
         .member(object, member)

@@ -271,6 +271,30 @@ fn what_is_not_a_definition_is_reported() {
 }
 
 #[test]
+fn a7_a_definition_that_is_nested_too_deeply_is_left_out_and_reported() {
+    let deep = |levels: usize| {
+        let schema = "{\"a\":".repeat(levels) + "1" + &"}".repeat(levels);
+        Bytes::from(format!(r#"{{"name":"deep","inputSchema":{schema}}}"#))
+    };
+    let listing = |levels| ServerListing {
+        tools: vec![deep(levels), Bytes::from_static(br#"{"name":"a"}"#)],
+        ..ServerListing::default()
+    };
+    let with_deep = catalog(vec![server("x", listing(120))]);
+    assert_eq!(public(&with_deep, ItemKind::Tool), ["x_a"]);
+    assert!(matches!(
+        with_deep.warnings(),
+        [CatalogWarning::Unusable {
+            problem: UnusableDefinition::TooDeep,
+            position: 1,
+            ..
+        }]
+    ));
+    let without = catalog(vec![server("x", listing(119))]);
+    assert_eq!(public(&without, ItemKind::Tool), ["x_deep", "x_a"]);
+}
+
+#[test]
 fn the_same_name_twice_in_one_listing_is_reported() {
     let catalog = catalog(vec![server("x", tools(&["a", "a"]))]);
     assert_eq!(public(&catalog, ItemKind::Tool), ["x_a"]);

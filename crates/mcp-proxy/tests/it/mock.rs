@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::control::live::SseClient;
+use crate::control::test_home::TestHome;
 use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, PROXY, StdioProgram, pipe};
 
 const ECHO: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}"#;
@@ -355,4 +356,33 @@ fn of_calls_that_overlapped_each_plays_what_was_its_own_and_nothing_is_lost() {
         assert_eq!(hear(&mut mock, 2), ["late-B", "done-B"]);
     }
     assert_eq!(mock.end(), Some(0));
+}
+
+#[test]
+fn d35_a_mock_serves_our_own_client() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let flags = ["--session-file", file.to_str().unwrap(), "--quiet", "--"];
+    let server = [PROXY, "demo-server", "stdio"];
+    let mut talk = StdioProgram::start(&[&flags[..], &server[..]].concat());
+    let list = r#"{"jsonrpc":"2.0","id":4,"method":"tools/list"}"#;
+    for (line, id) in [(INITIALIZE, 1), (INITIALIZED, 0), (list, 4), (ECHO, 2)] {
+        talk.say(line);
+        while id > 0 && !talk.hear().contains(&format!(r#""id":{id},"#)) {}
+    }
+    assert_eq!(talk.end(), Some(0));
+    let mock = ["--", PROXY, "mock", file.to_str().unwrap()];
+    let home = TestHome::new();
+    let listed = home.run(&[&["tools", "list", "--json"], &mock[..]].concat());
+    assert_eq!(listed.status.code(), Some(0), "{listed:?}");
+    let tools: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert!(
+        tools
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|tool| tool["name"] == "echo")
+    );
+    let called = home.run(&[&["call", "echo", "message=hi"], &mock[..]].concat());
+    assert_eq!(called.stdout, b"hi\n", "{called:?}");
 }

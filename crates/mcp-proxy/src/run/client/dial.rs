@@ -194,6 +194,9 @@ async fn start_hub(
     let status = driver.status();
     let mut failed = 0;
     for server in &status {
+        for warning in &server.warnings {
+            printer::say(&format!("mcp-proxy: {warning}"));
+        }
         let reason = match failure_of(server) {
             Some(reason) => config.masks.mask(reason).into_owned(),
             None if server.state == mcp_proxy_hub::ServerState::Ready => continue,
