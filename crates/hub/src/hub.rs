@@ -206,6 +206,26 @@ struct OpenLink {
     written: Option<WrittenUpTo>,
     roots: RootsQuestion,
     gate: CallGate,
+    users: LinkUsers,
+}
+
+/// The clients whose calls a link has carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum LinkUsers {
+    #[default]
+    Nobody,
+    One(ClientId),
+    Several,
+}
+
+impl LinkUsers {
+    fn add(&mut self, client: ClientId) {
+        *self = match *self {
+            LinkUsers::Nobody => LinkUsers::One(client),
+            LinkUsers::One(known) if known == client => return,
+            LinkUsers::One(_) | LinkUsers::Several => LinkUsers::Several,
+        };
+    }
 }
 
 impl Hub {

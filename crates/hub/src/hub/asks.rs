@@ -1,13 +1,14 @@
 //! What servers send by themselves: questions to a client, log messages, notices of change.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use mcp_proxy_wire::{Era, ErrorCode, Field, Message, error_response};
 
-use super::Hub;
 use super::log_levels::LogLevel;
 use super::roots::RootsQuestion;
 use super::servers::LinkOwner;
+use super::{Hub, LinkUsers};
 use crate::server_link::{ClientId, LinkId};
 
 /// Which client a server's question is for.
@@ -206,23 +207,19 @@ impl Hub {
         }
     }
 
-    /// Log messages reach the clients that want them at this level. A modern client wants them while its call is open, and a
-    /// modern server sends them only because of a call whose client wants them.
+    /// Log messages reach the clients that want them at this level, and only those that the messages may be about.
     fn log_message(&mut self, id: LinkId, message: &Message) {
         let level = message.text(Field::Param("level"));
         let level = level.and_then(|level| LogLevel::parse(&level));
         let server_era = self.links.get(&id).map(|link| link.state.era);
-        for client_id in self.clients_of(id) {
+        for client_id in self.log_listeners(id) {
             let Some(client) = self.clients.get(&client_id) else {
                 continue;
             };
-            let is_legacy = client.era() == Era::Legacy && server_era == Some(Era::Legacy);
             let wanted = match client.level {
-                None => is_legacy,
-                Some(least) => {
-                    level.is_none_or(|level| level >= least)
-                        && (is_legacy || self.has_open_call(client_id, id))
-                }
+                // A legacy server may log without being asked.
+                None => client.era() == Era::Legacy && server_era == Some(Era::Legacy),
+                Some(least) => level.is_none_or(|level| level >= least),
             };
             if wanted {
                 self.send_to_client(client_id, message.clone());
@@ -230,9 +227,40 @@ impl Hub {
         }
     }
 
-    fn has_open_call(&self, client: ClientId, link: LinkId) -> bool {
-        let mut calls = self.calls.values();
-        calls.any(|call| call.client == client && call.is_sent && call.link == Some(link))
+    /// The clients that a log message may be about. Nothing says which call it belongs to, so on a shared link it is for those
+    /// with an open call. While no call is open, it is for the only client that has used the link.
+    fn log_listeners(&self, id: LinkId) -> BTreeSet<ClientId> {
+        let Some(link) = self.links.get(&id) else {
+            return BTreeSet::new();
+        };
+        if let LinkOwner::Client(client) = link.owner {
+            return BTreeSet::from([client]);
+        }
+        let calls = self.calls.values();
+        let on_link = calls.filter(|call| call.is_sent && call.link == Some(id));
+        let callers: BTreeSet<ClientId> = on_link.map(|call| call.client).collect();
+        if !callers.is_empty() {
+            return callers;
+        }
+        let is_legacy = |id: &ClientId| {
+            let client = self.clients.get(id);
+            client.is_some_and(|client| client.era() == Era::Legacy)
+        };
+        let connected = self.clients_of(id).into_iter().filter(is_legacy);
+        match link.users {
+            LinkUsers::One(user) => connected.filter(|client| *client == user).collect(),
+            LinkUsers::Several => BTreeSet::new(),
+            // Nobody's data is in it yet.
+            LinkUsers::Nobody => {
+                let connected: Vec<ClientId> = connected.collect();
+                let is_alone = connected.len() == 1;
+                let asked = |client: &ClientId| self.clients[client].level.is_some();
+                let connected = connected.into_iter();
+                connected
+                    .filter(|client| is_alone || asked(client))
+                    .collect()
+            }
+        }
     }
 
     /// A client's roots have changed: servers that it uses are told.

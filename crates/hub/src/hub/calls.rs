@@ -200,6 +200,7 @@ impl Hub {
             Ok(number) => {
                 call.is_sent = true;
                 call.number = number;
+                link.users.add(client);
                 self.flush_link(link_id, parent);
                 self.note_use(server, now);
             }

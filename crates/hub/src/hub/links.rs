@@ -9,7 +9,7 @@ use super::call_gate::CallGate;
 use super::roots::RootsQuestion;
 use super::server_listening::ListenRefusal;
 use super::servers::{EraSupport, LinkOwner, SettleDeadlines, other, slot};
-use super::{Hub, HubAction, LinkClosed, OpenLink, WrittenUpTo};
+use super::{Hub, HubAction, LinkClosed, LinkUsers, OpenLink, WrittenUpTo};
 use crate::backoff::{RECOVERED, wait_after};
 use crate::catalog::ServerIndex;
 use crate::config::{RestartPolicy, SharingScope, StartMode};
@@ -166,6 +166,7 @@ impl Hub {
                 written: None,
                 roots: RootsQuestion::default(),
                 gate: CallGate::default(),
+                users: LinkUsers::default(),
             },
         );
         self.schedule(now + deadlines.start);

@@ -26,6 +26,7 @@ mod failed_lists;
 mod first_lists;
 mod listening;
 mod listings;
+mod logs;
 mod lookups;
 mod read_tool;
 mod rewriting;
