@@ -60,6 +60,19 @@ pub struct HelloResult {
 pub struct ServersListResult {
     /// The servers of the run.
     pub servers: Vec<ServerRow>,
+    /// How a hub copes with its clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hub: Option<HubLoad>,
+}
+
+/// How a hub copes with its clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HubLoad {
+    /// Notifications that were not delivered since the start, because their clients read too slowly.
+    pub lost_notifications: u64,
+    /// Clients that have lost some and have not caught up yet.
+    pub clients_behind: usize,
 }
 
 /// One server.

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use mcp_proxy_control::{RelayPairRequest, RelayPairResult, RelayStats, ServerRow};
+use mcp_proxy_control::{HubLoad, RelayPairRequest, RelayPairResult, RelayStats, ServerRow};
 use mcp_proxy_session::{Redaction, SessionParts};
 use mcp_proxy_wire::Transport;
 use tokio::sync::{Semaphore, watch};
@@ -90,6 +90,9 @@ pub trait RelayManagement: Send + Sync {
 pub trait ServerManagement: Send + Sync {
     /// All servers, and how they are doing.
     fn list(&self) -> Vec<ServerRow>;
+
+    /// How the hub copes with its clients.
+    fn load(&self) -> HubLoad;
 
     /// A server of the configuration as it is now, by its name, or by its command or URL as it is shown.
     fn find(&self, name: &str) -> Option<RunServer>;

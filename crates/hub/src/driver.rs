@@ -4,18 +4,20 @@
 //! handed to the hub by the task that received it, and what comes of it is put into the queues of others, so a call
 //! crosses two queues: one to the server and one back.
 
+mod client_queue;
 mod tracking_writer;
+mod writers;
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mcp_proxy_core::{
-    BoxFuture, Caller, CarryEnd, CarryOptions, Dial, FrameWriter, Link, LinkEnd, NewConnection,
-    OutgoingFrame, Peer, ProxyRun, QueueReader, carry, run_in_background,
+    Caller, CarryEnd, CarryOptions, Dial, Link, LinkEnd, NewConnection, Peer, ProxyRun,
+    QueueReader, carry, run_in_background,
 };
 use mcp_proxy_spill::{SpillOwner, SpillStore};
-use mcp_proxy_wire::{Body, ErrorCode, Frame, Message, Origin, Side, StreamId};
+use mcp_proxy_wire::{ErrorCode, Frame, Message, Origin, Side, StreamId};
 use rustc_hash::FxHashMap;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
@@ -27,10 +29,10 @@ use crate::hub::{
 };
 use crate::server_link::{ClientId, LinkId};
 use crate::settings::{HubSettings, ServerSettings};
+use client_queue::{ClientQueue, Queued, client_queue};
 use tracking_writer::{TrackingWriter, WriteTracker};
+use writers::{ClientWriter, LinkWriter};
 
-/// Messages that may wait for a client. One that does not take them is disconnected.
-const CLIENT_QUEUE: usize = 4_096;
 /// Messages that may wait for a server. The multiplexer allows as many open requests.
 const SERVER_QUEUE: usize = 16_384;
 
@@ -66,6 +68,15 @@ pub struct HubReports {
     pub audit: Option<AuditCallback>,
 }
 
+/// What clients that do not keep up have cost them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HubBacklog {
+    /// Notifications that were not delivered since the hub started.
+    pub lost_notifications: u64,
+    /// Clients that have lost some and have not caught up yet.
+    pub clients_behind: usize,
+}
+
 /// A running hub.
 pub struct HubDriver {
     run: Arc<ProxyRun>,
@@ -89,7 +100,9 @@ struct DriverState {
     hub: Hub,
     /// How each server is reached, in the hub's order.
     routes: Vec<(Peer, Dial)>,
-    clients: FxHashMap<ClientId, mpsc::Sender<Box<Frame>>>,
+    clients: FxHashMap<ClientId, ClientQueue>,
+    /// Notifications that clients did not get because they had fallen behind.
+    lost_notifications: u64,
     links: FxHashMap<LinkId, mpsc::Sender<Box<Frame>>>,
     /// Empty; what the hub wants done is put into it.
     actions: Vec<HubAction>,
@@ -123,6 +136,7 @@ impl HubDriver {
                 hub,
                 routes,
                 clients: FxHashMap::default(),
+                lost_notifications: 0,
                 links: FxHashMap::default(),
                 actions: Vec::new(),
                 is_closing: false,
@@ -162,6 +176,19 @@ impl HubDriver {
     /// How many clients are connected.
     pub fn client_count(&self) -> usize {
         self.lock().hub.client_count()
+    }
+
+    /// How the hub copes with clients that do not keep up.
+    pub fn backlog(&self) -> HubBacklog {
+        let state = self.lock();
+        HubBacklog {
+            lost_notifications: state.lost_notifications,
+            clients_behind: state
+                .clients
+                .values()
+                .filter(|queue| queue.is_behind())
+                .count(),
+        }
     }
 
     /// Ends all conversations with servers, and waits until they have ended. Servers that take longer than this are killed
@@ -210,7 +237,6 @@ impl HubDriver {
     }
 
     fn open_client(&self, profile: &str, caller: Option<CallerKey>) -> Result<Link, LinkEnd> {
-        let (sender, receiver) = mpsc::channel(CLIENT_QUEUE);
         let mut state = self.lock();
         let Some(client) = state.hub.client_opened(profile, caller) else {
             let text = format!("the hub has no profile {profile:?}");
@@ -220,13 +246,14 @@ impl HubDriver {
                 text,
             ));
         };
-        state.clients.insert(client, sender);
+        let (queue, reader) = client_queue(self.own.clone(), client);
+        state.clients.insert(client, queue);
         drop(state);
         let writer = ClientWriter {
             driver: self.own.clone(),
             client,
         };
-        Ok(Link::new(QueueReader(receiver), writer))
+        Ok(Link::new(reader, writer))
     }
 
     fn lock(&self) -> MutexGuard<'_, DriverState> {
@@ -259,8 +286,8 @@ impl HubDriver {
                     state.send_to_server(link, frame);
                 }
                 HubAction::ToClient(client, message) => {
-                    let frame = Frame::message(StreamId::Only, Origin::Server, message);
-                    state.send_to_client(client, frame);
+                    let report = state.send_to_client(client, message);
+                    reports.extend(report.map(HubAction::Log));
                 }
                 HubAction::Dial { link, server } => self.open_link(&mut state, link, server),
                 HubAction::BuildCatalog(build) => self.build_catalog(build),
@@ -444,13 +471,21 @@ impl DriverState {
         }
     }
 
-    fn send_to_client(&mut self, client: ClientId, frame: Frame) {
-        let full = self
-            .clients
-            .get(&client)
-            .is_some_and(|queue| queue.try_send(Box::new(frame)).is_err());
-        if full {
-            self.clients.remove(&client);
+    /// A client that has fallen behind loses notifications. The operator is told once for each client.
+    fn send_to_client(&mut self, client: ClientId, message: Message) -> Option<String> {
+        match self.clients.get(&client)?.push(message) {
+            Queued::Waits => None,
+            Queued::Lost { is_first } => {
+                self.lost_notifications += 1;
+                is_first.then(|| {
+                    let name = self.hub.client_name(client).unwrap_or_default();
+                    format!("client {name:?} does not read fast enough, so it loses notifications")
+                })
+            }
+            Queued::Refused => {
+                self.clients.remove(&client);
+                Some("a client was disconnected: it reads none of its answers".to_owned())
+            }
         }
     }
 }
@@ -495,85 +530,5 @@ async fn keep_time(driver: Weak<HubDriver>) {
         if is_due {
             strong.with_hub(|hub| hub.wake(Instant::now()));
         }
-    }
-}
-
-/// Hands a client's messages to the hub.
-struct ClientWriter {
-    driver: Weak<HubDriver>,
-    client: ClientId,
-}
-
-/// Hands a server's messages to the hub.
-struct LinkWriter {
-    driver: Weak<HubDriver>,
-    link: LinkId,
-    tracker: Arc<WriteTracker>,
-}
-
-/// Lets the hub handle each message, with its number in the record. There is nothing to wait for.
-///
-/// A message is dropped when it was handled: what is made of a large one frees it before its client asks for the next.
-fn hand_over(
-    driver: &Weak<HubDriver>,
-    frames: &mut Vec<OutgoingFrame>,
-    handle: impl Fn(&mut Hub, Message, Option<u64>),
-) -> BoxFuture<'static, Result<(), LinkEnd>> {
-    let Some(driver) = driver.upgrade() else {
-        return Box::pin(std::future::ready(Err(LinkEnd::Closed)));
-    };
-    for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
-        let sequence = frame.sequence;
-        if let Body::Whole(message) = frame.body {
-            driver.with_hub(|hub| handle(hub, message, sequence));
-        }
-    }
-    Box::pin(std::future::ready(Ok(())))
-}
-
-impl FrameWriter for ClientWriter {
-    fn write<'a>(
-        &'a mut self,
-        frames: &'a mut Vec<OutgoingFrame>,
-    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
-        hand_over(&self.driver, frames, |hub, message, sequence| {
-            hub.client_message(self.client, &message, sequence, Instant::now());
-        })
-    }
-
-    fn close(&mut self) -> BoxFuture<'_, ()> {
-        if let Some(driver) = self.driver.upgrade() {
-            driver.with_hub(|hub| hub.client_finished(self.client));
-        }
-        Box::pin(std::future::ready(()))
-    }
-}
-
-impl Drop for ClientWriter {
-    fn drop(&mut self) {
-        if let Some(driver) = self.driver.upgrade() {
-            driver.lock().clients.remove(&self.client);
-            driver.with_hub(|hub| hub.client_closed(self.client, Instant::now()));
-        }
-    }
-}
-
-impl FrameWriter for LinkWriter {
-    fn write<'a>(
-        &'a mut self,
-        frames: &'a mut Vec<OutgoingFrame>,
-    ) -> BoxFuture<'a, Result<(), LinkEnd>> {
-        hand_over(&self.driver, frames, |hub, message, _| {
-            // An error may be the proxy's own, about a server that has gone.
-            if message.error_code().is_some() {
-                let written = WrittenUpTo(self.tracker.highest_read());
-                hub.link_written(self.link, written);
-            }
-            hub.link_message(self.link, &message, Instant::now());
-        })
-    }
-
-    fn close(&mut self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
     }
 }

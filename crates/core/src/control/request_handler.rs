@@ -114,7 +114,8 @@ impl ControlRequestHandler {
             }),
             Method::ServersList => reply(params, |_: ServersListRequest| {
                 let servers = servers::list(control);
-                Ok(ServersListResult { servers })
+                let hub = control.callbacks.management.as_ref().map(|hub| hub.load());
+                Ok(ServersListResult { servers, hub })
             }),
             Method::ServersRestart => reply(params, |request: ServersRestartRequest| {
                 servers::change(control, ServerOrder::Restart(&request.server))
@@ -125,9 +126,11 @@ impl ControlRequestHandler {
             Method::ServersDisable => reply(params, |request: ServersDisableRequest| {
                 servers::change(control, ServerOrder::Disable(&request.server))
             }),
-            Method::ServersReload => reply(params, |_: ServersReloadRequest| {
-                servers::change(control, ServerOrder::Reload)
-            }),
+            Method::ServersReload => {
+                read_params::<ServersReloadRequest>(params)?;
+                let reloaded = servers::reload(control).await?;
+                Ok(to_json(&reloaded))
+            }
             Method::ConnectionsList => reply(params, |request: ConnectionsListRequest| {
                 servers::connections(control, &request)
             }),

@@ -8,7 +8,7 @@ use mcp_proxy_control::{
     NoResult, Scope, ServerRow,
 };
 
-use super::{ProxyControl, RunServer, ServerOrder};
+use super::{ProxyControl, RunServer, ServerManagement, ServerOrder};
 use crate::connection::Connection;
 use crate::intercept::HoldScope;
 
@@ -45,11 +45,26 @@ pub(super) fn list(control: &ProxyControl) -> Vec<ServerRow> {
 
 /// `servers.restart` and the like.
 pub(super) fn change(control: &ProxyControl, order: ServerOrder<'_>) -> Result<NoResult, Fault> {
-    let Some(management) = &control.callbacks.management else {
+    outcome(management(control)?.change(order))
+}
+
+/// `servers.reload`. Files are read for it, which may take seconds, so others are served in the meantime.
+pub(super) async fn reload(control: &ProxyControl) -> Result<NoResult, Fault> {
+    let management = Arc::clone(management(control)?);
+    let reload = move || management.change(ServerOrder::Reload);
+    let reloaded = tokio::task::spawn_blocking(reload).await;
+    outcome(reloaded.unwrap_or_else(|_| Err("the configuration could not be read".to_owned())))
+}
+
+fn management(control: &ProxyControl) -> Result<&Arc<dyn ServerManagement>, Fault> {
+    let management = control.callbacks.management.as_ref();
+    management.ok_or_else(|| {
         let text = "only the servers of `mcp-proxy serve` can be changed while it runs";
-        return Err(Fault::new(Fault::FAILED, text).because("not_a_hub"));
-    };
-    let changed = management.change(order);
+        Fault::new(Fault::FAILED, text).because("not_a_hub")
+    })
+}
+
+fn outcome(changed: Result<(), String>) -> Result<NoResult, Fault> {
     changed
         .map(|()| NoResult {})
         .map_err(|why| Fault::new(Fault::FAILED, why))

@@ -175,6 +175,29 @@ impl Hub {
         self.apply_log_levels();
     }
 
+    /// What a client calls itself.
+    pub fn client_name(&self, id: ClientId) -> Option<&str> {
+        self.clients.get(&id).map(|client| &*client.name)
+    }
+
+    /// Tells a client that it has lost notifications, unless it wants no warnings.
+    pub fn loss_warning(&self, id: ClientId, lost: u64) -> Option<Message> {
+        let client = self.clients.get(&id)?;
+        let wants = match client.level {
+            Some(least) => least <= LogLevel::Warning,
+            None => client.era() == Era::Legacy && client.is_initialized,
+        };
+        let text = format!(
+            "This client read too slowly, so {lost} log, progress or other notifications were not delivered to it."
+        );
+        let data = format!(r#"{{"message":{},"lost":{lost}}}"#, json_string(&text));
+        wants.then(|| {
+            Message::parse(format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"warning","logger":"mcp-proxy","data":{data}}}}}"#
+            ))
+        })
+    }
+
     /// How many clients are connected.
     pub fn client_count(&self) -> usize {
         self.clients.len()

@@ -29,6 +29,7 @@ use mcp_proxy_transport::process::{Environment, ServerCommand};
 use mcp_proxy_wire::Transport;
 use serde_json::json;
 
+use super::bounded_file::read_text;
 use super::{Config, Target};
 use crate::cli::proxy::ClientKind;
 use crate::cli::serve::{ExposeArg, ServeArgs};
@@ -256,8 +257,8 @@ fn config_files(args: &ServeArgs) -> Vec<PathBuf> {
 }
 
 fn config_text(path: &Path) -> Result<ConfigText> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("--config: cannot read {}", path.display()))?;
+    let text =
+        read_text(path).with_context(|| format!("--config: cannot read {}", path.display()))?;
     Ok(ConfigText {
         name: path.display().to_string(),
         text,

@@ -1,6 +1,7 @@
 //! `serve`: the hub in place of a server. Everything else is as in `proxy`.
 
 mod health;
+mod listing_saver;
 mod listings;
 mod one_run;
 mod profiles;
@@ -12,13 +13,13 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_builtin::BuiltinServer;
-use mcp_proxy_control::{ServerHealth, ServerRow};
+use mcp_proxy_control::{HubLoad, ServerHealth, ServerRow};
 use mcp_proxy_core::control::{RunServer, ServerManagement, ServerOrder};
 use mcp_proxy_core::{CarryOptions, Dial, InProcessServer, LinkEnd, Peer, ProxyRun, in_process};
 use mcp_proxy_hub::config::{ServerName, SharingScope};
 use mcp_proxy_hub::{
     AuditRecord, CallOutcome, HubDriver, HubReports, HubServer, NewServer, ServerChange,
-    ServerSettings, ServerState, ServerStatus,
+    ServerListing, ServerSettings, ServerState, ServerStatus,
 };
 use mcp_proxy_wire::terminal_text::sanitize;
 use mcp_proxy_wire::{ErrorCode, Limits, Side, Transport};
@@ -30,6 +31,8 @@ use crate::cli::serve::ServeArgs;
 use crate::config::{Config, HubServerKind, HubServerTarget, HubTarget, Target};
 use crate::printer;
 
+use listing_saver::ListingSaver;
+
 pub use health::{HEALTH_PATH, HealthHandler};
 pub use one_run::{failure_of, settings_for_one_run};
 pub use profiles::ProfilesHandler;
@@ -38,6 +41,8 @@ pub use profiles::ProfilesHandler;
 pub const HUB: &str = "hub";
 /// How often the files of the configuration are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The lists of one server are written to disk at most this often.
+const SAVE_PAUSE: Duration = Duration::from_secs(1);
 
 /// Serves until the client ends or a signal comes.
 pub fn run(args: &ServeArgs) -> Result<ExitCode> {
@@ -113,19 +118,21 @@ async fn follow(config: Config, hub: HubTarget) {
         return;
     };
     let files = hub.source.files();
-    let mut seen = stamps(&files);
+    let mut seen = stamps(files.clone()).await;
     loop {
         tokio::select! {
             _ = hangup.recv() => {}
             () = tokio::time::sleep(LOOK_EVERY) => {
-                let now = stamps(&files);
+                let now = stamps(files.clone()).await;
                 if now == seen {
                     continue;
                 }
                 seen = now;
             }
         }
-        if let Err(error) = reload(&config, &hub) {
+        let (config, hub) = (config.clone(), hub.clone());
+        let reloaded = tokio::task::spawn_blocking(move || reload(&config, &hub)).await;
+        if let Ok(Err(error)) = reloaded {
             printer::say(&format!(
                 "mcp-proxy: the configuration stays as it was: {error:#}"
             ));
@@ -133,7 +140,13 @@ async fn follow(config: Config, hub: HubTarget) {
     }
 }
 
-fn stamps(files: &[PathBuf]) -> Vec<Option<(SystemTime, u64)>> {
+/// When the files were changed last. A folder that does not answer keeps only its own thread waiting.
+async fn stamps(files: Vec<PathBuf>) -> Vec<Option<(SystemTime, u64)>> {
+    let looked = tokio::task::spawn_blocking(move || stamps_now(&files)).await;
+    looked.unwrap_or_default()
+}
+
+fn stamps_now(files: &[PathBuf]) -> Vec<Option<(SystemTime, u64)>> {
     let stamp = |path: &PathBuf| {
         let about = std::fs::metadata(path).ok()?;
         Some((about.modified().ok()?, about.len()))
@@ -141,7 +154,7 @@ fn stamps(files: &[PathBuf]) -> Vec<Option<(SystemTime, u64)>> {
     files.iter().map(stamp).collect()
 }
 
-/// Takes on the configuration as it is now. What did not change keeps running.
+/// Takes on the configuration as it is now. What did not change keeps running. It may take seconds if a file cannot be read.
 pub fn reload(config: &Config, hub: &HubTarget) -> Result<()> {
     let driver = hub.driver.get().context("the hub is not running")?;
     let _turn = hub.source.reloading.lock();
@@ -248,6 +261,15 @@ impl ServerManagement for HubManagement {
         status.into_iter().flatten().map(row).collect()
     }
 
+    fn load(&self) -> HubLoad {
+        let driver = self.hub.driver.get();
+        let backlog = driver.map(|driver| driver.backlog()).unwrap_or_default();
+        HubLoad {
+            lost_notifications: backlog.lost_notifications,
+            clients_behind: backlog.clients_behind,
+        }
+    }
+
     fn find(&self, name: &str) -> Option<RunServer> {
         let servers = self.hub.source.servers();
         let named = servers.iter().find(|server| server.name() == name);
@@ -352,6 +374,12 @@ fn reports(config: &Config, hub: &HubTarget) -> HubReports {
     let hub = hub.clone();
     let masks = config.masks.clone();
     let quiet = config.quiet;
+    let saver = ListingSaver::new(
+        SAVE_PAUSE,
+        |(server, listing): (HubServerTarget, Arc<ServerListing>)| {
+            listings::save(&server, &listing)
+        },
+    );
     HubReports {
         log: Arc::new(move |text| printer::say(&format!("mcp-proxy: {}", masks.mask(text)))),
         save: Arc::new(move |name, listing| {
@@ -360,12 +388,7 @@ fn reports(config: &Config, hub: &HubTarget) -> HubReports {
             let Some(server) = servers.into_iter().find(|server| server.name() == name) else {
                 return;
             };
-            let listing = Arc::clone(listing);
-            tokio::task::spawn_blocking(move || {
-                if let Err(error) = listings::save(&server, &listing) {
-                    printer::say(&format!("mcp-proxy: {error:#}"));
-                }
-            });
+            saver.keep(name, (server, Arc::clone(listing)));
         }),
         audit: (!quiet)
             .then(|| Arc::new(|record: &AuditRecord| printer::say(&audit_line(record))) as _),

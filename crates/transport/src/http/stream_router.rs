@@ -10,6 +10,8 @@ use mcp_proxy_wire::{ExchangeId, Field, Id, IdKey, Kind, Message};
 
 /// Messages that wait for a stream may take this much.
 const WAITING_MAX: usize = 1024 * 1024;
+/// Notifications may take this much of it: what a server asks must find room.
+const WAITING_NOTIFICATIONS_MAX: usize = WAITING_MAX / 4 * 3;
 /// Cancelled requests that are remembered.
 const CANCELLED_MAX: usize = 256;
 
@@ -296,7 +298,11 @@ impl StreamRouter {
         if size > WAITING_MAX {
             return Err(CannotWait::TooLarge { size });
         }
-        if waiting + size > WAITING_MAX {
+        let most = match message.kind() {
+            Kind::Notification => WAITING_NOTIFICATIONS_MAX,
+            _ => WAITING_MAX,
+        };
+        if waiting + size > most {
             return Err(CannotWait::Full { size, waiting });
         }
         self.waiting_bytes += size;

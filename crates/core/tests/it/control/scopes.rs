@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mcp_proxy_control::ServerRow;
+use mcp_proxy_control::{HubLoad, ServerRow};
 use mcp_proxy_core::control::{RunServer, ServerManagement, ServerOrder};
 use mcp_proxy_core::rules::Rules;
 use mcp_proxy_core::{Connection, Peer as ServerPeer};
@@ -182,6 +182,10 @@ async fn one_server_is_intercepted_and_the_others_pass() {
 struct Reloaded;
 
 impl ServerManagement for Reloaded {
+    fn load(&self) -> HubLoad {
+        HubLoad::default()
+    }
+
     fn list(&self) -> Vec<ServerRow> {
         vec![ServerRow {
             name: "db".to_owned(),

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_control::{
-    ConnectionsListRequest, HelloRequest, ServerHealth, ServerRow, ServersListRequest,
+    ConnectionsListRequest, HelloRequest, HubLoad, ServerHealth, ServerRow, ServersListRequest,
+    ServersListResult,
 };
 use mcp_proxy_transport::control::{ControlClient, RunningProxy};
 use mcp_proxy_wire::terminal_text::sanitize;
@@ -28,18 +29,18 @@ pub fn run(args: &StatusArgs) -> Result<ExitCode> {
         None => newest_hub()?,
     };
     let asked = runtime().context("cannot start")?.block_on(ask(&hub));
-    let (servers, clients) = asked?;
+    let (listed, clients) = asked?;
     let mut out = printer::stdout_writer();
-    ignore_broken_pipe(show(args, &hub, &servers, clients, &mut out))
+    ignore_broken_pipe(show(args, &hub, &listed, clients, &mut out))
 }
 
-async fn ask(hub: &RunningProxy) -> Result<(Vec<ServerRow>, usize)> {
+async fn ask(hub: &RunningProxy) -> Result<(ServersListResult, usize)> {
     let mut client = ControlClient::connect(&hub.socket).await?;
     let hello = HelloRequest {
         name: Some("status".to_owned()),
     };
     client.call(&hello).await?;
-    let servers = client.call(&ServersListRequest {}).await?.servers;
+    let listed = client.call(&ServersListRequest {}).await?;
     let list = ConnectionsListRequest {
         limit: Some(CONNECTIONS),
         ..ConnectionsListRequest::default()
@@ -48,21 +49,24 @@ async fn ask(hub: &RunningProxy) -> Result<(Vec<ServerRow>, usize)> {
     let clients = connections
         .iter()
         .filter(|row| row.open && row.server.name.as_deref() == Some(HUB));
-    Ok((servers, clients.count()))
+    Ok((listed, clients.count()))
 }
 
 fn show(
     args: &StatusArgs,
     hub: &RunningProxy,
-    servers: &[ServerRow],
+    listed: &ServersListResult,
     clients: usize,
     out: &mut impl Write,
 ) -> Result<ExitCode> {
+    let (servers, load) = (&listed.servers, listed.hub.unwrap_or_default());
     if args.json {
-        let status = json!({"id": hub.descriptor.id, "clients": clients, "servers": servers});
+        let status =
+            json!({"id": hub.descriptor.id, "clients": clients, "servers": servers, "hub": load});
         writeln!(out, "{status}")?;
     } else {
         table(servers, clients, out)?;
+        told(load, out)?;
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
@@ -115,5 +119,25 @@ fn table(servers: &[ServerRow], clients: usize, out: &mut impl Write) -> Result<
         count => format!("{count} clients are connected"),
     };
     writeln!(out, "\n{clients}.")?;
+    Ok(())
+}
+
+/// What clients have lost, if they have.
+fn told(load: HubLoad, out: &mut impl Write) -> Result<()> {
+    let HubLoad {
+        lost_notifications,
+        clients_behind,
+    } = load;
+    if lost_notifications > 0 {
+        let now = match clients_behind {
+            0 => "all have caught up".to_owned(),
+            1 => "1 client has not caught up yet".to_owned(),
+            count => format!("{count} clients have not caught up yet"),
+        };
+        writeln!(
+            out,
+            "{lost_notifications} notifications were not delivered to clients that read too slowly; {now}."
+        )?;
+    }
     Ok(())
 }

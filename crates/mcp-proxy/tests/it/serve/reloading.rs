@@ -1,5 +1,7 @@
 //! A configuration that changes while the hub runs.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use super::test_hub::{TestHub, demo, processes_with, time};
@@ -46,6 +48,25 @@ fn a_server_with_other_arguments_is_another_server() {
     program.end("-TERM");
     let hub = TestHub::start_in(home, &server("exec sleep 1000"), &["--expose", "all"]);
     assert!(hub.tool_names().is_empty());
+}
+
+#[test]
+fn a4_a_config_that_does_not_end_stops_nobody() {
+    let hub = TestHub::start(
+        &json!({"mcpServers": {"time": time()}}),
+        &["--expose", "all"],
+    );
+    hub.until("the server is up", |hub| hub.is_ready("time"));
+    std::fs::remove_file(&hub.config).unwrap();
+    let made = Command::new("mkfifo").arg(&hub.config).status();
+    assert!(made.unwrap().success());
+    let reloaded = hub.home.run(&["ctl", "servers.reload"]);
+    assert_eq!(reloaded.status.code(), Some(1));
+    assert_eq!(
+        hub.tool_names(),
+        ["time_get_current_time", "time_convert_time"]
+    );
+    hub.program.end("-TERM");
 }
 
 /// A configuration with one server that stays, and one that no other has: every second one is a process with this mark.

@@ -1,0 +1,269 @@
+//! Messages on their way to one client.
+//!
+//! A client that does not keep up loses notifications, never its session: answers and servers' questions always have room.
+//! When it has caught up, it is told how many notifications it has lost, and that lists and resources have changed.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use mcp_proxy_core::{BoxFuture, FrameReader, LinkEnd};
+use mcp_proxy_wire::{Frame, Kind, Message, Origin, StreamId};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+
+use super::HubDriver;
+use crate::server_link::ClientId;
+
+/// Messages that may wait before notifications are lost.
+const NOTIFICATIONS_UP_TO: usize = 4_096;
+/// Messages that may wait at all. A client that leaves so many answers unread has stopped.
+const ALL: usize = 16_384;
+/// Notices of change that are kept for a client that has fallen behind.
+const CHANGES_MAX: usize = 256;
+/// A client that falls behind again and again is told so at most this often.
+const WARN_EVERY: Duration = Duration::from_secs(5);
+
+/// The feeding end.
+pub(super) struct ClientQueue {
+    sender: mpsc::Sender<Box<Frame>>,
+    missed: Arc<Mutex<Missed>>,
+}
+
+/// The reading end.
+pub(super) struct ClientQueueReader {
+    receiver: mpsc::Receiver<Box<Frame>>,
+    missed: Arc<Mutex<Missed>>,
+    driver: Weak<HubDriver>,
+    client: ClientId,
+    /// No further warning before this.
+    quiet_until: Option<Instant>,
+}
+
+/// What became of a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Queued {
+    /// It waits for the client.
+    Waits,
+    /// It is not delivered: the client is behind.
+    Lost {
+        /// The client has lost nothing before.
+        is_first: bool,
+    },
+    /// The client has stopped reading.
+    Refused,
+}
+
+/// What a client has missed since it was last told.
+#[derive(Debug, Default)]
+struct Missed {
+    lost: u64,
+    has_lost_before: bool,
+    /// Lists and resources that have changed, each once.
+    changes: Vec<Message>,
+}
+
+/// A queue for this client.
+pub(super) fn client_queue(
+    driver: Weak<HubDriver>,
+    client: ClientId,
+) -> (ClientQueue, ClientQueueReader) {
+    let (sender, receiver) = mpsc::channel(ALL);
+    let missed = Arc::<Mutex<Missed>>::default();
+    let reader = ClientQueueReader {
+        receiver,
+        missed: Arc::clone(&missed),
+        driver,
+        client,
+        quiet_until: None,
+    };
+    (ClientQueue { sender, missed }, reader)
+}
+
+impl ClientQueue {
+    /// Queues a message, if there is room for its kind.
+    pub(super) fn push(&self, message: Message) -> Queued {
+        let waiting = self.sender.max_capacity() - self.sender.capacity();
+        if waiting >= NOTIFICATIONS_UP_TO
+            && let Some(kind) = losable_kind(&message)
+        {
+            return lock(&self.missed).add(kind, message);
+        }
+        match self.sender.try_send(frame(message)) {
+            Ok(()) => Queued::Waits,
+            Err(_) => Queued::Refused,
+        }
+    }
+
+    /// Whether the client has missed something that it has not been told of.
+    pub(super) fn is_behind(&self) -> bool {
+        !lock(&self.missed).is_empty()
+    }
+}
+
+/// Notifications that a client can do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LosableKind {
+    /// It says something once.
+    Event,
+    /// It says that something is not as it was, and is as true later.
+    Change,
+}
+
+fn losable_kind(message: &Message) -> Option<LosableKind> {
+    if message.kind() != Kind::Notification {
+        return None;
+    }
+    match message.method()?.as_ref() {
+        "notifications/message" | "notifications/progress" | "notifications/tasks/status" => {
+            Some(LosableKind::Event)
+        }
+        "notifications/tools/list_changed"
+        | "notifications/prompts/list_changed"
+        | "notifications/resources/list_changed"
+        | "notifications/resources/updated" => Some(LosableKind::Change),
+        _ => None,
+    }
+}
+
+impl Missed {
+    fn add(&mut self, kind: LosableKind, message: Message) -> Queued {
+        if kind == LosableKind::Change {
+            if self.changes.iter().any(|kept| kept.raw() == message.raw()) {
+                return Queued::Waits;
+            }
+            if self.changes.len() < CHANGES_MAX {
+                self.changes.push(message);
+                return Queued::Waits;
+            }
+        }
+        self.lost += 1;
+        let is_first = !std::mem::replace(&mut self.has_lost_before, true);
+        Queued::Lost { is_first }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.lost == 0 && self.changes.is_empty()
+    }
+}
+
+impl ClientQueueReader {
+    /// What a client that has caught up is told about what it missed.
+    fn take_missed(&mut self, into: &mut Vec<Frame>) {
+        let (lost, changes) = {
+            let mut missed = lock(&self.missed);
+            (
+                std::mem::take(&mut missed.lost),
+                std::mem::take(&mut missed.changes),
+            )
+        };
+        self.quiet_until = Some(Instant::now() + WARN_EVERY);
+        let warning = self
+            .driver
+            .upgrade()
+            .filter(|_| lost > 0)
+            .and_then(|driver| driver.lock().hub.loss_warning(self.client, lost));
+        let told = warning.into_iter().chain(changes);
+        into.extend(told.map(|message| *frame(message)));
+    }
+
+    async fn next(&mut self, into: &mut Vec<Frame>) -> Result<(), LinkEnd> {
+        loop {
+            self.read_ready(into);
+            if !into.is_empty() {
+                return Ok(());
+            }
+            let has_all = lock(&self.missed).is_empty();
+            let next = match has_all {
+                true => self.receiver.recv().await,
+                false => {
+                    let quiet_until = self.quiet_until.unwrap_or_else(Instant::now);
+                    match timeout_at(quiet_until, self.receiver.recv()).await {
+                        Ok(next) => next,
+                        Err(_) => {
+                            self.take_missed(into);
+                            continue;
+                        }
+                    }
+                }
+            };
+            into.push(*next.ok_or(LinkEnd::Closed)?);
+        }
+    }
+}
+
+impl FrameReader for ClientQueueReader {
+    fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
+        Box::pin(self.next(into))
+    }
+
+    fn read_ready(&mut self, into: &mut Vec<Frame>) {
+        while let Ok(frame) = self.receiver.try_recv() {
+            into.push(*frame);
+        }
+    }
+}
+
+fn frame(message: Message) -> Box<Frame> {
+    Box::new(Frame::message(StreamId::Only, Origin::Server, message))
+}
+
+fn lock(missed: &Mutex<Missed>) -> MutexGuard<'_, Missed> {
+    missed.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
+    const TOOLS: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    const QUESTION: &str = r#"{"jsonrpc":"2.0","id":"s1-1","method":"roots/list"}"#;
+
+    fn message(text: &'static str) -> Message {
+        Message::parse(text)
+    }
+
+    async fn read(reader: &mut ClientQueueReader) -> Vec<Frame> {
+        let mut frames = Vec::new();
+        reader.read(&mut frames).await.unwrap();
+        frames
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a2_a_client_that_falls_behind_loses_notifications_and_nothing_else() {
+        let (queue, mut reader) = client_queue(Weak::new(), ClientId(1));
+        let mut lost = 0;
+        for _ in 0..50_000 {
+            let queued = queue.push(message(LOG));
+            let is_first = lost == 0;
+            match queued {
+                Queued::Waits => {}
+                other => {
+                    assert_eq!(other, Queued::Lost { is_first });
+                    lost += 1;
+                }
+            }
+        }
+        assert_eq!(lost, 50_000 - NOTIFICATIONS_UP_TO);
+        assert!(queue.is_behind());
+        assert_eq!(queue.push(message(ANSWER)), Queued::Waits);
+        assert_eq!(queue.push(message(QUESTION)), Queued::Waits);
+        // Lists that have changed are told when there is room again, once each.
+        assert_eq!(queue.push(message(TOOLS)), Queued::Waits);
+        assert_eq!(queue.push(message(TOOLS)), Queued::Waits);
+        assert_eq!(read(&mut reader).await.len(), NOTIFICATIONS_UP_TO + 2);
+        assert_eq!(read(&mut reader).await.len(), 1);
+        assert!(!queue.is_behind());
+        assert_eq!(queue.push(message(LOG)), Queued::Waits);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a2_a_client_that_reads_no_answers_is_refused_in_the_end() {
+        let (queue, _reader) = client_queue(Weak::new(), ClientId(1));
+        for _ in 0..ALL {
+            assert_eq!(queue.push(message(ANSWER)), Queued::Waits);
+        }
+        assert_eq!(queue.push(message(ANSWER)), Queued::Refused);
+    }
+}
