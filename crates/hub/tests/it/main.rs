@@ -27,6 +27,7 @@ mod first_lists;
 mod listening;
 mod listings;
 mod lookups;
+mod one_reading;
 mod read_tool;
 mod rewriting;
 mod roots;
