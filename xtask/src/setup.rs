@@ -35,6 +35,11 @@ const FOR_TESTS: &[DebianProgram] = &[
         probe: &["chromium", "--version"],
         packages: &["chromium"],
     },
+    // 81 MB to download: its JSON reader ignores the case of names, which no other peer does.
+    DebianProgram {
+        probe: &["go", "version"],
+        packages: &["golang-go"],
+    },
 ];
 
 /// What the fuzzer of the long mode is built with, beside Rust.

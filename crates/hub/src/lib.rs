@@ -15,6 +15,7 @@ mod driver;
 mod edit;
 mod hub;
 mod names;
+mod one_reading;
 mod own_tool;
 mod read_tool;
 mod resolve;

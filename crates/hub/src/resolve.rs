@@ -67,6 +67,12 @@ pub enum LookupError {
         /// Up to three server names that are like it.
         near: Vec<String>,
     },
+    /// Arguments of this tool are hidden or fixed, and the call has arguments that are not an object.
+    #[error("the arguments of tool `{tool}` must be an object")]
+    ArgumentsNotAnObject {
+        /// The tool, as it was called.
+        tool: String,
+    },
 }
 
 impl LookupError {
@@ -76,6 +82,7 @@ impl LookupError {
             LookupError::NotFound { .. } => "not-found",
             LookupError::Ambiguous { .. } => "ambiguous",
             LookupError::UnknownServer { .. } => "unknown-server",
+            LookupError::ArgumentsNotAnObject { .. } => "arguments-not-an-object",
         }
     }
 }

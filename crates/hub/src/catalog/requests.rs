@@ -1,7 +1,9 @@
 //! A client's request as its server gets it: the server's own name or URI, and the arguments that it is meant to have.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
-use mcp_proxy_wire::{Field, Message, Span, json_string};
+use mcp_proxy_wire::{Field, Message, Span, fold_name, json_string};
 
 use super::{Catalog, CatalogServer, ServerIndex};
 use crate::json::{self, Edits};
@@ -10,12 +12,12 @@ use crate::resolve::ResolvedItem;
 impl Catalog {
     /// The splices that turn a request for a public item into one that the item's server understands. They cover
     /// `params.name`, `params.uri`, `params.ref` of a completion, and `params.arguments` of a tool call. In order, for
-    /// [`Message::splice_raw`].
+    /// [`Message::splice_raw`]. Nothing if something is configured for the arguments, and they are not an object.
     pub fn request_edits(
         &self,
         request: &Message,
         item: &ResolvedItem<'_>,
-    ) -> Vec<(Span, Vec<u8>)> {
+    ) -> Option<Vec<(Span, Vec<u8>)>> {
         let mut edits = Edits::default();
         let in_reference = |name| request.member(request.span(Field::Param("ref"))?, name);
         let key = match request.method().as_deref() {
@@ -24,7 +26,7 @@ impl Catalog {
             _ => request.span(Field::Uri),
         };
         let Some(key) = key else {
-            return Vec::new();
+            return Some(Vec::new());
         };
         if request.text_at(key).as_deref() != Some(item.original()) {
             edits.replace(key, json_string(item.original()));
@@ -34,20 +36,19 @@ impl Catalog {
         {
             let place = request.span(Field::Param("arguments"));
             let given = place.map(|place| request.raw().slice(place.range()));
-            let sent = self.call_arguments(item.server(), item.original(), given.clone());
-            match (place, sent) {
-                (Some(place), Some(sent)) if given.as_ref() != Some(&sent) => {
-                    edits.replace(place, sent);
-                }
-                (None, Some(sent)) => {
+            let sent = self.call_arguments(item.server(), item.original(), given.clone())?;
+            match place {
+                Some(place) if given.as_ref() != Some(&sent) => edits.replace(place, sent),
+                Some(_) => {}
+                None if &*sent == b"{}" => {}
+                None => {
                     let mut member = b",\"arguments\":".to_vec();
                     member.extend_from_slice(&sent);
                     edits.replace(Span::new(key.end, key.end), member);
                 }
-                _ => {}
             }
         }
-        edits.into_sorted()
+        Some(edits.into_sorted())
     }
 
     /// Whether something is configured for the arguments of the server's tool `original`.
@@ -60,8 +61,10 @@ impl Catalog {
             })
     }
 
-    /// The arguments to send to the server's tool `original`. They are the given bytes if nothing is configured for the
-    /// tool, or if they are not an object.
+    /// The arguments to send to the server's tool `original`. They are the given bytes if nothing is configured for the tool.
+    /// If something is, `null` counts as not given, and there is nothing to send if they are not an object.
+    ///
+    /// Hidden and fixed arguments are taken out in every spelling that a server may read as theirs.
     pub fn call_arguments(
         &self,
         server: ServerIndex,
@@ -76,19 +79,16 @@ impl Catalog {
         if hidden.is_none() && fixed.is_none() {
             return arguments;
         }
-        let given = arguments
-            .clone()
-            .unwrap_or_else(|| Bytes::from_static(b"{}"));
-        let Some(value) = json::parse(given) else {
-            return arguments;
-        };
-        let Some(object) = json::object(&value) else {
-            return arguments;
-        };
-        let ours = |name: &str| {
-            hidden.is_some_and(|hidden| hidden.iter().any(|hidden| hidden == name))
-                || fixed.is_some_and(|fixed| fixed.contains_key(name))
-        };
+        let given = arguments.filter(|given| given.trim_ascii() != b"null");
+        let value = json::parse(given.unwrap_or(Bytes::from_static(b"{}")))?;
+        let object = json::object(&value)?;
+        let ours: Vec<Cow<'_, str>> = hidden
+            .into_iter()
+            .flatten()
+            .chain(fixed.into_iter().flat_map(|fixed| fixed.keys()))
+            .map(|name| fold_name(name))
+            .collect();
+        let ours = |name: &str| ours.contains(&fold_name(name));
         let members = json::members(&value, object);
         let keeps_some = members
             .iter()
@@ -100,9 +100,6 @@ impl Catalog {
             .flatten()
             .map(|(name, json)| format!("{}:{json}", json_string(name)))
             .collect();
-        if fixed.is_empty() && arguments.is_none() {
-            return None;
-        }
         if !fixed.is_empty() {
             let comma = if keeps_some { "," } else { "" };
             let end = Span::new(object.end - 1, object.end - 1);

@@ -146,13 +146,22 @@ impl Hub {
 
     /// A call of something that its client does not have, or that it did not name clearly.
     pub(super) fn audit_refused(&mut self, request: ClientRequest<'_>, kind: ItemKind, name: &str) {
+        self.audit_refusal(request, format!("{} {name}", method_of(kind)));
+    }
+
+    /// A request that can be read in more than one way, so that it is not said what it names.
+    pub(super) fn audit_ambiguous(&mut self, request: ClientRequest<'_>) {
+        self.audit_refusal(request, "an ambiguous request".to_owned());
+    }
+
+    fn audit_refusal(&mut self, request: ClientRequest<'_>, what: String) {
         if !self.audits {
             return;
         }
         let client = self.clients.get(&request.client);
         let record = AuditRecord {
             client: client.map_or_else(String::new, |client| client.name.clone()),
-            what: format!("{} {name}", method_of(kind)),
+            what,
             server: None,
             outcome: CallOutcome::Refused,
             latency: Duration::ZERO,

@@ -20,6 +20,7 @@ use super::requests::{CallName, ClientRequest};
 use super::work::WorkId;
 use super::{Hub, HubAction};
 use crate::catalog::{ItemKind, ServerIndex};
+use crate::one_reading::second_reading;
 use crate::server_link::{CallId, ClientId, LinkId};
 
 /// Tells clients without sessions apart: the same for all requests with the same credentials.
@@ -214,6 +215,9 @@ impl Hub {
         if !self.clients.contains_key(&id) {
             return;
         }
+        if let Some(reason) = second_reading(message) {
+            return self.refuse_reading(id, message, sequence, &reason, now);
+        }
         match message.kind() {
             Kind::Request => self.client_request(ClientRequest {
                 client: id,
@@ -239,6 +243,37 @@ impl Hub {
             Kind::Malformed => {
                 let text = "the message is not JSON";
                 self.send_to_client(id, error_response(None, ErrorCode::PARSE_ERROR, text, None));
+            }
+        }
+    }
+
+    /// A message that its server may read otherwise than the hub. No server gets it.
+    fn refuse_reading(
+        &mut self,
+        client: ClientId,
+        message: &Message,
+        sequence: Option<u64>,
+        reason: &str,
+        now: Instant,
+    ) {
+        match (message.kind(), message.id()) {
+            // The server waits for an answer.
+            (Kind::Response | Kind::Error, Some(id)) => {
+                let text = format!("the client's answer is refused: {reason}");
+                let code = ErrorCode::INVALID_REQUEST;
+                let answer = error_response(Some(&id), code, &text, None);
+                self.client_answer(client, &answer, now);
+            }
+            // Nobody waits for an answer.
+            (Kind::Notification, _) => {}
+            _ => {
+                self.audit_ambiguous(ClientRequest {
+                    client,
+                    message,
+                    sequence,
+                    now,
+                });
+                self.invalid_params(client, message, reason);
             }
         }
     }

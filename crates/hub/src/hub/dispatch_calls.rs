@@ -1,13 +1,12 @@
 //! Calls of the `proxy-dispatch` tool.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use mcp_proxy_core::answer_under;
 use mcp_proxy_spill::{ReadLimit, SpillError};
-use mcp_proxy_wire::{ErrorCode, Field, Id, Message, Span};
+use mcp_proxy_wire::{ErrorCode, Field, Id, Message, Span, fold_name};
 
 use super::Hub;
 use super::answers::result_message;
@@ -23,6 +22,7 @@ use crate::dispatch_tool::{
     DispatchSpill, DispatchToolError, DispatchToolOptions, DispatchedCall, MissingConnection,
     Refresh,
 };
+use crate::one_reading::is_misspelt_meta;
 use crate::read_tool::READ_TOOL_NAME;
 use crate::resolve::LookupError;
 use crate::server_link::ClientId;
@@ -430,18 +430,21 @@ fn routed(
         .map_err(|error| refusal(view, &error, connection, &call.tool))
 }
 
-/// The `_meta` of the client's request with what the call adds to it. What the request itself says wins: it tells who asks.
-fn merged_meta<'a>(request: Option<&'a [u8]>, added: &'a [u8]) -> Cow<'a, [u8]> {
-    let Some(request) = request else {
-        return Cow::Borrowed(added);
-    };
+/// The `_meta` of the client's request with what the call adds to it. What the request itself says wins, in any spelling that a
+/// server may read: it tells who asks, and which call progress belongs to.
+fn merged_meta(request: Option<&[u8]>, added: &[u8]) -> Vec<u8> {
     let read = |text: &[u8]| serde_json::from_slice::<serde_json::Map<_, _>>(text).ok();
+    let request = request.unwrap_or(b"{}");
     let (Some(mut merged), Some(request_members)) = (read(added), read(request)) else {
-        return Cow::Borrowed(request);
+        return request.to_vec();
     };
+    let is_of_request = |name: &str| {
+        let mut members = request_members.keys();
+        members.any(|member| fold_name(member) == fold_name(name))
+    };
+    merged.retain(|name, _| !is_of_request(name) && !is_misspelt_meta(name));
     merged.extend(request_members);
-    let merged = serde_json::Value::Object(merged);
-    Cow::Owned(merged.to_string().into_bytes())
+    serde_json::Value::Object(merged).to_string().into_bytes()
 }
 
 /// The error for a name that means nothing, or more than one thing.
@@ -466,6 +469,7 @@ fn refusal(
             near: near.clone(),
             missing: Vec::new(),
         },
+        LookupError::ArgumentsNotAnObject { .. } => DispatchToolError::ArgumentsNotAnObject,
     }
 }
 

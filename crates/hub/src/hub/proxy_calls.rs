@@ -195,6 +195,7 @@ impl Hub {
                     near: near.clone(),
                 }
             }
+            LookupError::ArgumentsNotAnObject { .. } => ProxyToolError::ArgumentsNotAnObject,
         })
     }
 }

@@ -113,9 +113,10 @@ impl Hub {
         let member = |name: &str| reference.and_then(|span| message.member(span, name));
         let (kind, span) = match (member("name"), member("uri")) {
             (Some(name), None) => (ItemKind::Prompt, name),
-            (_, Some(uri)) => (ItemKind::Template, uri),
-            (None, None) => {
-                let text = "params.ref needs the name of a prompt or the uri of a template";
+            (None, Some(uri)) => (ItemKind::Template, uri),
+            (Some(_), Some(_)) | (None, None) => {
+                let text =
+                    "params.ref needs the name of a prompt or the uri of a template, not both";
                 return self.invalid_params(client, message, text);
             }
         };
@@ -192,7 +193,11 @@ pub(super) fn route(
 ) -> Result<(CallTarget, Message), LookupError> {
     let found = view.resolve(kind, server, name)?;
     let edits = view.catalog().request_edits(request, &found);
+    let edits = edits.ok_or_else(|| LookupError::ArgumentsNotAnObject {
+        tool: name.to_owned(),
+    })?;
     let edits: Vec<(Span, &[u8])> = edits.iter().map(|(span, new)| (*span, &**new)).collect();
+    // The edits do not overlap, because the request names everything once.
     let request = request
         .splice_scalars(&edits)
         .unwrap_or_else(|_| request.clone());

@@ -28,6 +28,7 @@ mod listening;
 mod listings;
 mod logs;
 mod lookups;
+mod one_reading;
 mod read_tool;
 mod rewriting;
 mod roots;

@@ -36,7 +36,7 @@ fn sent(catalog: &Arc<Catalog>, kind: ItemKind, name: &str, request: &'static st
     let view = catalog.view(&ViewFilter::default());
     let item = view.resolve(kind, None, name).unwrap();
     let request = Message::parse(request);
-    spliced(&request, &catalog.request_edits(&request, &item))
+    spliced(&request, &catalog.request_edits(&request, &item).unwrap())
 }
 
 #[test]
@@ -180,16 +180,22 @@ fn fixed_arguments_are_added_and_hidden_ones_removed() {
         ),
         (r#"{"debug":1}"#, r#"{"key":{"k":1}}"#),
         (" { } ", r#" { "key":{"k":1}} "#),
-        ("[1]", "[1]"),
-        ("{", "{"),
+        (r#"{"Key":1,"DEBUG":1,"b":2}"#, r#"{"b":2,"key":{"k":1}}"#),
+        ("{\"\u{212a}ey\":1}", r#"{"key":{"k":1}}"#),
+        ("null", r#"{"key":{"k":1}}"#),
     ] {
         assert_eq!(arguments("add", Some(given)).as_deref(), Some(expected));
+    }
+    for given in ["[1]", "{", r#""{\"key\":1}""#, "1"] {
+        assert_eq!(arguments("add", Some(given)), None);
+        assert_eq!(arguments("mul", Some(given)).as_deref(), Some(given));
     }
     assert_eq!(
         arguments("add", None).as_deref(),
         Some(r#"{"key":{"k":1}}"#)
     );
-    assert_eq!(arguments("sub", None), None);
+    assert_eq!(arguments("sub", None).as_deref(), Some("{}"));
+    assert_eq!(arguments("mul", None), None);
     assert_eq!(
         arguments("sub", Some(r#"{"debug":1}"#)).as_deref(),
         Some("{}")

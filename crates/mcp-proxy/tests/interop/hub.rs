@@ -6,3 +6,4 @@ mod conformance;
 mod dispatch;
 mod magg;
 mod magg_server;
+mod readings;
