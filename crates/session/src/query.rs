@@ -77,6 +77,8 @@ impl JqQuery {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn run(program: &str, document: &'static str, most_bytes: usize) -> Result<JqAnswer, JqError> {
@@ -109,6 +111,46 @@ mod tests {
         let answer = run(".[]", "[1,2,3]", 4).unwrap();
         assert_eq!(answer.values, ["1", "2"]);
         assert!(answer.truncated);
+    }
+
+    #[test]
+    fn d24_an_error_keeps_its_reason_however_large_the_value() {
+        let rows: String = (0..100_000)
+            .map(|row| format!(r#"{{"id":{row}}},"#))
+            .collect();
+        let document = format!("[{}0]", rows).leak();
+        for (program, reason) in [
+            (".rows[]", r#"cannot index an array with "rows""#),
+            ("{a: .} | test(\"x\")", "cannot use an object as string"),
+            ("test(\"x\")", "cannot use an array as string"),
+        ] {
+            let failed = run(program, document, 100);
+            assert_eq!(failed, Err(JqError::Failed(reason.to_owned())), "{program}");
+        }
+        let short = run(".a", "[1]", 100);
+        let reason = r#"cannot index [1] with "a""#;
+        assert_eq!(short, Err(JqError::Failed(reason.to_owned())));
+        let own = run(r#"error("my reason")"#, "1", 100);
+        assert_eq!(own, Err(JqError::Failed("my reason".to_owned())));
+    }
+
+    #[test]
+    fn a12_matches_are_paid_for_what_they_take() {
+        let bomb = r#"("ab" * 1000000) | gsub("(?<x>[ab])"; "\(.x)\(.x)") | length"#;
+        let budget = Budget {
+            time: Duration::from_secs(60),
+        };
+        let query = JqQuery::parse(bomb).unwrap();
+        let stopped = query.run("{}".into(), budget, budget, 100);
+        assert_eq!(stopped, Err(JqError::TooSlow(budget)));
+        let replaced = run(r#"gsub("é(?<x>.)"; .x) | length"#, r#""aébéc""#, 100);
+        assert_eq!(replaced.unwrap().values, ["3"]);
+        let places = run(
+            r#"[match("é(.)"; "g") | .offset, .captures[].offset]"#,
+            r#""aébéc""#,
+            100,
+        );
+        assert_eq!(places.unwrap().values, ["[1,2,3,4]"]);
     }
 
     #[test]
