@@ -11,6 +11,7 @@ mod error;
 mod object;
 mod parameter;
 mod read_answer;
+mod references;
 mod search_answer;
 mod suggestion;
 mod summary;
@@ -36,6 +37,7 @@ pub(crate) use definition::parameter_schema;
 pub use error::{DispatchToolError, render_error};
 pub use parameter::DispatchParameter;
 pub use read_answer::{ReadResultFacts, ReadResultView, render_read_result};
+pub use references::{ResultReference, find_references, may_have_references};
 pub use search_answer::{DispatchHit, render_search};
 
 /// The largest `limit`. A larger one counts as this.

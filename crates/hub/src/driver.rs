@@ -6,6 +6,7 @@
 
 mod client_queue;
 mod tracking_writer;
+mod work_turns;
 mod writers;
 
 use std::hash::{BuildHasher as _, RandomState};
@@ -20,7 +21,7 @@ use mcp_proxy_spill::{SpillOwner, SpillStore};
 use mcp_proxy_wire::{ErrorCode, Frame, Message, Origin, Side, StreamId};
 use rustc_hash::FxHashMap;
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 use crate::catalog::{ServerIndex, ServerListing};
 use crate::hub::{
@@ -31,13 +32,14 @@ use crate::server_link::{ClientId, LinkId};
 use crate::settings::{HubSettings, ServerSettings};
 use client_queue::{ClientQueue, Queued, client_queue};
 use tracking_writer::{TrackingWriter, WriteTracker};
+use work_turns::WorkTurns;
 use writers::{ClientWriter, LinkWriter};
+
+pub(crate) use work_turns::WorkLength;
 
 /// Messages that may wait for a server. The multiplexer allows as many open requests.
 const SERVER_QUEUE: usize = 16_384;
 
-/// Pieces of work at once. Each may hold a whole file in memory.
-const WORK_AT_ONCE: usize = 8;
 /// How often results in files are looked at whose time may be over. One that is read too late is refused in any case.
 const EXPIRY_CHECK: Duration = Duration::from_secs(20);
 
@@ -92,7 +94,7 @@ pub struct HubDriver {
     /// Results in files.
     spill_store: Option<Arc<SpillStore>>,
     caller_hash: RandomState,
-    work_turns: Arc<Semaphore>,
+    work_turns: Arc<WorkTurns>,
     own: Weak<HubDriver>,
 }
 
@@ -146,7 +148,7 @@ impl HubDriver {
             conversations: watch::Sender::default(),
             spill_store,
             caller_hash: RandomState::new(),
-            work_turns: Arc::new(Semaphore::new(WORK_AT_ONCE)),
+            work_turns: Arc::new(WorkTurns::new()),
             own: Weak::clone(own),
         });
         driver.with_hub(|_| ());
@@ -355,9 +357,7 @@ impl HubDriver {
         let failure = work.failure();
         let turns = Arc::clone(&self.work_turns);
         tokio::spawn(async move {
-            let Ok(_turn) = turns.acquire().await else {
-                return;
-            };
+            let _turn = turns.take(work.owner(), work.length()).await;
             // Its client may have left, or changed its mind, while it waited for its turn.
             let is_wanted = |driver: Arc<HubDriver>| driver.lock().hub.wants(&work);
             if !driver.upgrade().is_some_and(is_wanted) {

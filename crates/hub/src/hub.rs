@@ -28,6 +28,7 @@ mod refresh;
 mod rendering;
 mod requests;
 mod result_cache;
+mod result_references;
 mod roots;
 mod server_listening;
 mod servers;

@@ -10,6 +10,7 @@
 
 mod account;
 mod dates;
+mod error_text;
 mod formats;
 mod limits;
 mod metering;
@@ -27,6 +28,7 @@ use jaq_json::Val;
 
 use crate::budget::Budget;
 use crate::filter::FilterError;
+use error_text::explained;
 use natives::CompiledPatterns;
 
 pub(crate) use account::Account;
@@ -247,17 +249,4 @@ fn link<'s>(
 fn within(text: &str, part: &str) -> bool {
     let range = text.as_bytes().as_ptr_range();
     !part.is_empty() && range.contains(&part.as_ptr()) && span(text, part).end <= text.len()
-}
-
-/// An error of jq may be a text without its quotes, and may quote the whole message.
-fn explained(error: jaq_json::Error) -> String {
-    const LONGEST: usize = 200;
-    let text = match error.into_val() {
-        Val::TStr(text) => String::from_utf8_lossy(&text).into_owned(),
-        other => other.to_string(),
-    };
-    match text.char_indices().nth(LONGEST) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
-    }
 }

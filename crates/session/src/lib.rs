@@ -64,7 +64,7 @@ pub use message::{
 };
 pub use options::{Durability, RecordErrorPolicy, RecordOptions};
 pub use peer::{CallerInfo, ConnectionInfo, PeerInfo, UNNAMED_SERVER};
-pub use query::{JqAnswer, JqQuery};
+pub use query::{JqAnswer, JqQuery, JqRoom};
 pub use record_input::{
     AnsweredRequest, MarkOperation, NewBatchPart, NewBody, NewMessage, NewVerdict, RecordEvent,
     ReplayOrigin,

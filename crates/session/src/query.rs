@@ -22,6 +22,15 @@ pub struct JqAnswer {
     pub truncated: bool,
 }
 
+/// How much a program may give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JqRoom {
+    /// Of all values together.
+    pub bytes: usize,
+    /// Values.
+    pub values: usize,
+}
+
 impl JqQuery {
     /// Compiles a jq program.
     pub fn parse(program: &str) -> Result<JqQuery, FilterError> {
@@ -29,7 +38,7 @@ impl JqQuery {
         Ok(JqQuery { program })
     }
 
-    /// Runs it on a document, until it has given more than `most_bytes`. Reading the document has a budget of its own: how long
+    /// Runs it on a document, until it has given more than there is room for. Reading the document has a budget of its own: how long
     /// that takes is not the program's fault.
     ///
     /// # Errors
@@ -39,7 +48,7 @@ impl JqQuery {
         document: Bytes,
         loading: Budget,
         budget: Budget,
-        most_bytes: usize,
+        most: JqRoom,
     ) -> Result<JqAnswer, JqError> {
         let size = document.len();
         let account = Account::new(loading, size);
@@ -55,17 +64,17 @@ impl JqQuery {
         };
         let account = Account::new(budget, size);
         let mut values = Vec::new();
-        let mut room = most_bytes;
+        let mut room = most.bytes;
         let truncated = self.program.run(input, &account, |value| {
             let value = value.to_string();
             // With the line break that will stand behind it.
             match room.checked_sub(value.len() + 1) {
-                Some(left) => {
+                Some(left) if values.len() < most.values => {
                     room = left;
                     values.push(value);
                     None
                 }
-                None => Some(()),
+                _ => Some(()),
             }
         })?;
         Ok(JqAnswer {
@@ -77,7 +86,16 @@ impl JqQuery {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    fn room(bytes: usize) -> JqRoom {
+        JqRoom {
+            bytes,
+            values: usize::MAX,
+        }
+    }
 
     fn run(program: &str, document: &'static str, most_bytes: usize) -> Result<JqAnswer, JqError> {
         let query = JqQuery::parse(program).unwrap();
@@ -85,7 +103,7 @@ mod tests {
             document.into(),
             Budget::OFFLINE,
             Budget::OFFLINE,
-            most_bytes,
+            room(most_bytes),
         )
     }
 
@@ -109,6 +127,46 @@ mod tests {
         let answer = run(".[]", "[1,2,3]", 4).unwrap();
         assert_eq!(answer.values, ["1", "2"]);
         assert!(answer.truncated);
+    }
+
+    #[test]
+    fn d24_an_error_keeps_its_reason_however_large_the_value() {
+        let rows: String = (0..100_000)
+            .map(|row| format!(r#"{{"id":{row}}},"#))
+            .collect();
+        let document = format!("[{}0]", rows).leak();
+        for (program, reason) in [
+            (".rows[]", r#"cannot index an array with "rows""#),
+            ("{a: .} | test(\"x\")", "cannot use an object as string"),
+            ("test(\"x\")", "cannot use an array as string"),
+        ] {
+            let failed = run(program, document, 100);
+            assert_eq!(failed, Err(JqError::Failed(reason.to_owned())), "{program}");
+        }
+        let short = run(".a", "[1]", 100);
+        let reason = r#"cannot index [1] with "a""#;
+        assert_eq!(short, Err(JqError::Failed(reason.to_owned())));
+        let own = run(r#"error("my reason")"#, "1", 100);
+        assert_eq!(own, Err(JqError::Failed("my reason".to_owned())));
+    }
+
+    #[test]
+    fn a12_matches_are_paid_for_what_they_take() {
+        let bomb = r#"("ab" * 1000000) | gsub("(?<x>[ab])"; "\(.x)\(.x)") | length"#;
+        let budget = Budget {
+            time: Duration::from_secs(60),
+        };
+        let query = JqQuery::parse(bomb).unwrap();
+        let stopped = query.run("{}".into(), budget, budget, room(100));
+        assert_eq!(stopped, Err(JqError::TooSlow(budget)));
+        let replaced = run(r#"gsub("é(?<x>.)"; .x) | length"#, r#""aébéc""#, 100);
+        assert_eq!(replaced.unwrap().values, ["3"]);
+        let places = run(
+            r#"[match("é(.)"; "g") | .offset, .captures[].offset]"#,
+            r#""aébéc""#,
+            100,
+        );
+        assert_eq!(places.unwrap().values, ["[1,2,3,4]"]);
     }
 
     #[test]

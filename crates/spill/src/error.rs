@@ -38,6 +38,15 @@ pub enum SpillError {
     /// `jq` was asked of something that is not JSON.
     #[error("The file is not JSON, so jq cannot read it.")]
     NotJson,
+    /// A value was asked of something that has none.
+    #[error("The file is not JSON, so it is not a value.")]
+    NotValue,
+    /// A filter for one value gave none or several.
+    #[error("The jq filter must give one value, but it gave {}.", if *.several { "several; collect them with [...]" } else { "none" })]
+    NotOneValue {
+        /// Whether there were more.
+        several: bool,
+    },
     /// The directory for spilled results belongs to somebody else, or others may write to it.
     #[error(
         "The directory for spilled results must belong to this user, and nobody else may write to it."

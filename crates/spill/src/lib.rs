@@ -27,7 +27,7 @@ mod writer;
 pub use error::SpillError;
 pub use handle::is_handle;
 pub use read::MAX_ANSWER;
-pub use read_answer::{ReadAnswer, ReadFacts};
+pub use read_answer::{PatternReading, ReadAnswer, ReadFacts};
 pub use read_request::{ReadLimit, ReadRequest};
 pub use run_directory::sweep_after;
 pub use spilled_result::{PREVIEW_CHARS, ResultShape, SpillFormat, SpilledResult};

@@ -10,6 +10,8 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::json::{self, JsonRoot};
 use crate::line_index::{LineIndex, char_boundary};
 use crate::store::StoredFile;
@@ -132,6 +134,26 @@ impl ReadableFile {
             .take(self.byte_size)
             .read_to_end(&mut contents)?;
         Ok(contents)
+    }
+
+    /// The file as one JSON value, or the one output of a filter for it. A text becomes a string.
+    pub(crate) fn value(&self, filter: Option<&str>) -> Result<Bytes, SpillError> {
+        const OPERATION: &str = "'$resultFile'";
+        let value = match self.format {
+            SpillFormat::Json | SpillFormat::Toon => {
+                let json = self.compact_json(OPERATION)?;
+                json.ok_or(SpillError::NotValue)?.1
+            }
+            SpillFormat::Text => {
+                check_size(OPERATION, self.byte_size, LARGEST_JSON)?;
+                let text = into_text(self.contents()?);
+                serde_json::to_vec(&text).map_err(io::Error::from)?
+            }
+        };
+        match filter {
+            None => Ok(value.into()),
+            Some(filter) => jq::one_output(filter, value.into()),
+        }
     }
 
     /// The file as compact JSON, and what it is. Nothing if it is neither JSON nor TOON.

@@ -37,12 +37,23 @@ pub enum ReadFacts {
         occurrence_count: u64,
         /// How many of the lines are in the text.
         returned_matches: u64,
+        /// How the pattern was understood.
+        reading: PatternReading,
     },
     /// Of `Jq`.
     Outputs {
         /// How many values are in the text, one on each line.
         output_count: u64,
     },
+}
+
+/// How the pattern of a search was understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatternReading {
+    /// As the regular expression that it is.
+    Regex,
+    /// As text, because it is not a valid regular expression.
+    Literal,
 }
 
 impl ReadAnswer {

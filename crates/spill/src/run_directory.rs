@@ -74,14 +74,16 @@ impl RunDirectory {
         Ok(File::from(file))
     }
 
+    /// Opens a file, and nothing else that somebody put in its place, such as a pipe, which would block.
     pub(crate) fn open_file(&self, name: &str) -> io::Result<File> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(File::from(openat(
-            &self.directory,
-            name,
-            flags,
-            Mode::empty(),
-        )?))
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let flags = flags | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = openat(&self.directory, name, flags, Mode::empty())?;
+        let file = File::from(file);
+        match file.metadata()?.is_file() {
+            true => Ok(file),
+            false => Err(io::ErrorKind::NotFound.into()),
+        }
     }
 
     /// Removes a file. That it cannot be removed is not worth telling: the whole directory is removed in the end.

@@ -1,5 +1,7 @@
 //! What is told about a result that was spilled.
 
+use std::time::Duration;
+
 /// The form of a stored result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SpillFormat {
@@ -22,6 +24,8 @@ pub struct SpilledResult {
     pub byte_size: u64,
     /// How many lines it has.
     pub line_count: u64,
+    /// How long it can be read.
+    pub kept_for: Duration,
     /// What the outermost value is.
     pub shape: ResultShape,
     /// The first [`PREVIEW_CHARS`] characters: of the compact form for JSON, of the file for anything else.

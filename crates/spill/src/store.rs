@@ -42,6 +42,9 @@ pub struct SpillOptions {
     pub spawn_sweeper: Option<fn(&Path)>,
 }
 
+/// How long a result can be read if nobody chose another time.
+const DEFAULT_TTL: Duration = Duration::from_secs(3600);
+
 /// Who spilled a result, and so may read it. What the number means is up to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpillOwner(pub u64);
@@ -107,6 +110,7 @@ impl SpilledResult {
             format,
             byte_size: index.byte_size(),
             line_count: index.line_count(),
+            kept_for: DEFAULT_TTL,
             shape,
             preview: preview_of(&payload, toon),
         })
@@ -163,6 +167,7 @@ impl SpillStore {
             format,
             byte_size: written.index.byte_size(),
             line_count: written.index.line_count(),
+            kept_for: self.options.ttl,
             shape: written.shape,
             preview: preview_of(&payload, toon.as_deref()),
         };
@@ -203,6 +208,17 @@ impl SpillStore {
             Some((json::JsonRoot::Object, object)) => Ok(object.into()),
             _ => Err(SpillError::NotAnObject),
         }
+    }
+
+    /// What is in a file as one JSON value, or the one output of a jq filter for it. A text is a string.
+    pub fn value(
+        &self,
+        owner: SpillOwner,
+        file: &str,
+        filter: Option<&str>,
+        now: Instant,
+    ) -> Result<Bytes, SpillError> {
+        self.open_file(owner, file, now)?.value(filter)
     }
 
     /// The whole of a result.

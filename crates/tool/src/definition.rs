@@ -70,7 +70,7 @@ pub fn parameter_schema(parameter: ProxyParameter, options: &ProxyToolOptions) -
             "type": "integer",
             "minimum": 1,
             "maximum": MAX_LIMIT,
-            "description": format!("search (default {DEFAULT_SEARCH_LIMIT}), list (default {}): the most items to return.", options.default_limit.clamp(1, MAX_LIMIT)),
+            "description": format!("search (default {DEFAULT_SEARCH_LIMIT}), list (default {}): maximum number of items.", options.default_limit.clamp(1, MAX_LIMIT)),
         }),
         ProxyParameter::Offset => json!({
             "type": "integer",

@@ -3,6 +3,8 @@
 //! The server's result stays as it is, but for a member of `_meta` that says what was called. What is not a finished
 //! result, such as `input_required` or a task, passes unchanged.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use mcp_proxy_spill::{PREVIEW_CHARS, ResultShape, SpillFormat, SpilledResult};
 use mcp_proxy_wire::{Message, Span};
@@ -12,7 +14,7 @@ use super::{DispatchAction, DispatchArguments};
 use crate::json::{self, Edits};
 use crate::proxy_tool::DISPATCH_META_KEY;
 use crate::tool_values::{finished, is_finished, is_object};
-use crate::wording::shorten;
+use crate::wording::{counted, shorten};
 
 /// Arguments of more bytes are not repeated in the answer.
 const MAX_ECHO: usize = 1024;
@@ -21,9 +23,6 @@ const MAX_ECHO: usize = 1024;
 /// large results should cost less than 2 KB in all, whatever the results look like.
 const MAX_KEYS: usize = 60;
 const MAX_DETAILS: usize = 165;
-
-/// How a caller of the dispatcher reads on.
-const PARTS_HINT: &str = "Read parts of it with action='readresult'.";
 
 /// A call that a server answered.
 #[derive(Clone, Copy, Debug)]
@@ -106,7 +105,7 @@ pub fn render_spilled_call(
     }
     facts.number("byteSize", spilled.result.byte_size);
     let mut edits = Edits::default();
-    edits.replace(content, spilled.content(PARTS_HINT));
+    edits.replace(content, spilled.content(spilled.parts_hint()));
     let root = value.root();
     edits.remove(json::member_cuts(&value, root, |name| {
         name == "structuredContent"
@@ -186,6 +185,18 @@ impl DispatchSpilledCall {
         content
     }
 
+    /// How a caller of the dispatcher reads on.
+    fn parts_hint(&self) -> &'static str {
+        match self.result.format {
+            SpillFormat::Json | SpillFormat::Toon => {
+                "Read parts of it with action='readresult': op='jq', 'grep', 'head' or 'slice'."
+            }
+            SpillFormat::Text => {
+                "Read parts of it with action='readresult': op='grep', 'head', 'tail' or 'slice'."
+            }
+        }
+    }
+
     fn text(&self, hint: &str) -> String {
         let (file, size) = (&self.result.handle, self.result.byte_size);
         let format = match self.result.format {
@@ -194,6 +205,9 @@ impl DispatchSpilledCall {
             SpillFormat::Text => "text",
         };
         let tokens = self.result.estimated_tokens();
+        let kept_for = long_time(self.result.kept_for);
+        let lines = usize::try_from(self.result.line_count).unwrap_or(usize::MAX);
+        let lines = counted(lines, "line");
         let beginning = match self.reason {
             DispatchSpillReason::Requested => {
                 format!("Result written to temporary {format} file: {file}")
@@ -222,12 +236,21 @@ impl DispatchSpilledCall {
             false => "...",
         };
         format!(
-            "{beginning} (auto-deleted at shutdown).\n\
-             Size: {size} bytes (~{tokens} tokens).\n\
+            "{beginning} (kept for {kept_for}).\n\
+             Size: {size} bytes (~{tokens} tokens), {lines}.\n\
              {hint}\n\
              {shape}Preview: {preview}{more}"
         )
     }
+}
+
+/// `1 hour`, `90 minutes` or `30 seconds`
+fn long_time(time: Duration) -> String {
+    let units = [(3600, "hour"), (60, "minute"), (1, "second")];
+    let seconds = time.as_secs();
+    let whole = units.iter().find(|(unit, _)| seconds.is_multiple_of(*unit));
+    let (unit, word) = whole.unwrap_or(&(1, "second"));
+    counted(usize::try_from(seconds / unit).unwrap_or(usize::MAX), word)
 }
 
 /// The first keys, and how many more there are.

@@ -48,6 +48,9 @@ pub struct MissingConnection {
     pub problem: ConnectionProblem,
 }
 
+/// The member of an answer that names connections whose tools are not known.
+pub(super) const SERVERS_NOT_READY: &str = "serversNotReady";
+
 /// A tool of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct DispatchTool<'a> {

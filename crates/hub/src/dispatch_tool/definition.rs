@@ -56,7 +56,7 @@ pub(crate) fn parameter_schema(
         DispatchParameter::Tool => text("call: the tool's name"),
         DispatchParameter::Arguments => json!({
             "type": "object",
-            "description": "call: the tool's inputs",
+            "description": "call: the tool's inputs. {\"$resultFile\":…,\"jq\":…} is a file's content",
         }),
         DispatchParameter::Connection => {
             text("A server's alias (c1) or name. For call, only if several have the tool")

@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 
+use super::catalog_answers::SERVERS_NOT_READY;
 use super::object::{JsonObject, OwnOutcome, own_result, push_text_item};
 use super::{DispatchAction, DispatchParameter, MissingConnection, ReadResultOperation};
 use crate::wording::{enumerate, shorten};
@@ -201,6 +202,14 @@ pub enum DispatchToolError {
         /// Why.
         reason: String,
     },
+    /// A part of the arguments cannot be replaced by a stored result.
+    #[error("{}: {reason}", shorten(place))]
+    BadReference {
+        /// Where it stands in the arguments.
+        place: String,
+        /// Why.
+        reason: String,
+    },
     /// An arguments file holds something else than an object.
     #[error("The arguments file must contain a JSON or TOON object.")]
     ArgumentsFileNotAnObject,
@@ -224,7 +233,10 @@ pub fn render_error(error: &DispatchToolError, action: Option<DispatchAction>) -
     if let DispatchToolError::ToolNotFound { missing, .. } = error
         && !missing.is_empty()
     {
-        facts.array("missing", missing.iter().map(MissingConnection::shown));
+        facts.array(
+            SERVERS_NOT_READY,
+            missing.iter().map(MissingConnection::shown),
+        );
     }
     if let DispatchToolError::AmbiguousTool { candidates, .. } = error {
         facts.texts("connections", candidates.iter().map(String::as_str));
@@ -262,6 +274,7 @@ impl DispatchToolError {
             DispatchToolError::FilterFailed { .. } => "filter-failed",
             DispatchToolError::PatternTooLarge { .. } => "pattern-too-large",
             DispatchToolError::ArgumentsFileNotAnObject => "invalid-arguments-file",
+            DispatchToolError::BadReference { .. } => "invalid-result-reference",
         }
     }
 
@@ -279,7 +292,8 @@ impl DispatchToolError {
             DispatchToolError::MissingTool { .. }
             | DispatchToolError::ToolNotFound { .. }
             | DispatchToolError::AmbiguousTool { .. } => Some(DispatchParameter::Tool),
-            DispatchToolError::CallArgumentsNotAnObject => Some(DispatchParameter::Arguments),
+            DispatchToolError::CallArgumentsNotAnObject
+            | DispatchToolError::BadReference { .. } => Some(DispatchParameter::Arguments),
             DispatchToolError::MissingResultFile => Some(DispatchParameter::ResultFile),
             DispatchToolError::FilterFailed { .. } => Some(DispatchParameter::Filter),
             DispatchToolError::PatternTooLarge { .. } => Some(DispatchParameter::Pattern),
@@ -309,6 +323,7 @@ impl DispatchToolError {
             | DispatchToolError::ConnectionUnavailable { .. }
             | DispatchToolError::ServerError { .. }
             | DispatchToolError::FileRefused { .. }
+            | DispatchToolError::BadReference { .. }
             | DispatchToolError::ArgumentsFileNotAnObject => Some(DispatchAction::Call),
             DispatchToolError::ParameterNotForOperation { .. }
             | DispatchToolError::MissingResultFile
@@ -377,9 +392,9 @@ fn may_have_it(missing: &[MissingConnection]) -> String {
     if missing.is_empty() {
         return String::new();
     }
-    let aliases = enumerate(missing.iter().map(|one| &*one.alias), "and");
+    let names = enumerate(missing.iter().map(|one| &*one.name), "and");
     format!(
-        " The tools of {aliases} are not known yet; to call one of them, name its 'connection'."
+        " Not ready yet: {names}. To call a tool of such a server, name the server as 'connection'."
     )
 }
 

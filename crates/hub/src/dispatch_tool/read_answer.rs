@@ -1,6 +1,7 @@
 //! The answer to `readresult`.
 
 use bytes::Bytes;
+use mcp_proxy_spill::PatternReading;
 
 use super::object::{JsonObject, OwnOutcome, estimated_tokens, own_result, push_text_item};
 use super::{DispatchAction, ReadResultOperation};
@@ -63,6 +64,8 @@ pub enum ReadResultFacts<'a> {
         returned_matches: u64,
         /// How many the file has.
         total_lines: u64,
+        /// How the expression was understood.
+        reading: PatternReading,
     },
     /// Of `read`.
     Read {
@@ -100,6 +103,10 @@ pub fn render_read_result(view: &ReadResultView<'_>) -> Bytes {
         facts.number("estimatedTokens", estimated_tokens(view.text.len() as u64));
         push_text_item(&mut content, view.text.as_bytes());
     }
+    if let Some(note) = view.facts.note() {
+        content.push(b',');
+        push_text_item(&mut content, note.as_bytes());
+    }
     if view.truncated {
         facts.raw("truncated", b"true");
     }
@@ -108,6 +115,17 @@ pub fn render_read_result(view: &ReadResultView<'_>) -> Bytes {
 }
 
 impl ReadResultFacts<'_> {
+    /// What a model has to know to understand the text. Programs compare the text itself, so it is not part of that.
+    fn note(&self) -> Option<&'static str> {
+        match self {
+            ReadResultFacts::Grep {
+                reading: PatternReading::Literal,
+                ..
+            } => Some("The pattern was read literally: it is not a valid regular expression."),
+            _ => None,
+        }
+    }
+
     fn operation(&self) -> ReadResultOperation {
         match self {
             ReadResultFacts::Stat { .. } => ReadResultOperation::Stat,
@@ -149,6 +167,7 @@ impl ReadResultFacts<'_> {
                 occurrence_count,
                 returned_matches,
                 total_lines,
+                reading,
             } => {
                 facts.text("pattern", pattern);
                 facts.number("matchCount", match_count);
@@ -157,6 +176,9 @@ impl ReadResultFacts<'_> {
                 }
                 facts.number("returnedMatches", returned_matches);
                 facts.number("totalLines", total_lines);
+                if reading == PatternReading::Literal {
+                    facts.raw("readLiterally", b"true");
+                }
             }
             ReadResultFacts::Read {
                 byte_size,

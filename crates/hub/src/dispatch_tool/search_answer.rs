@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use super::catalog_answers::SERVERS_NOT_READY;
 use super::object::{JsonObject, json_result, text_result};
 use super::summary::Definition;
 use super::{DispatchAction, DispatchFormat, DispatchSearchQuery, MissingConnection};
@@ -69,7 +70,10 @@ pub fn render_search(
         }),
     );
     if !missing.is_empty() {
-        answer.array("missing", missing.iter().map(MissingConnection::shown));
+        answer.array(
+            SERVERS_NOT_READY,
+            missing.iter().map(MissingConnection::shown),
+        );
     }
     json_result(answer)
 }

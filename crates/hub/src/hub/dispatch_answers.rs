@@ -237,6 +237,7 @@ fn facts<'a>(request: &'a ReadRequest, answer: &ReadAnswer) -> ReadResultFacts<'
                 match_count,
                 occurrence_count,
                 returned_matches,
+                reading,
             },
         ) => ReadResultFacts::Grep {
             pattern,
@@ -244,6 +245,7 @@ fn facts<'a>(request: &'a ReadRequest, answer: &ReadAnswer) -> ReadResultFacts<'
             occurrence_count,
             returned_matches,
             total_lines,
+            reading,
         },
         (ReadRequest::Jq { filter }, ReadFacts::Outputs { output_count }) => ReadResultFacts::Jq {
             filter,

@@ -14,13 +14,14 @@ use super::calls::{AnswerForm, NewCall, error_text};
 use super::dispatch_answers::{self, ListedConnection};
 use super::proxy_calls::{server_request, tool_request};
 use super::requests::{self, CallTarget, ClientRequest};
+use super::result_references::with_results;
 use super::spilling::SpillOutcome;
 use super::work::{OwnedFiles, WorkTask};
 use crate::catalog::{Catalog, CatalogView, ItemKind};
 use crate::dispatch_tool::{
     self, DispatchAction, DispatchArguments, DispatchCall, DispatchOperation, DispatchParameter,
     DispatchSpill, DispatchToolError, DispatchToolOptions, DispatchedCall, MissingConnection,
-    Refresh,
+    Refresh, may_have_references,
 };
 use crate::one_reading::is_misspelt_meta;
 use crate::read_tool::READ_TOOL_NAME;
@@ -41,13 +42,12 @@ pub(super) struct DispatchForm {
     pub(super) spill: DispatchSpill,
 }
 
-/// A call whose arguments are in a file that has not been read yet.
+/// A call whose arguments are in a file that has not been read yet, or have parts that are.
 #[derive(Debug)]
 pub(super) struct FileCall {
     pub(super) view: Arc<CatalogView>,
     pub(super) request: Message,
     pub(super) call: DispatchCall,
-    pub(super) file: String,
 }
 
 /// The same call with its arguments, as its server gets it.
@@ -222,17 +222,12 @@ impl Hub {
     ) -> Result<(), DispatchToolError> {
         let arguments = match &call.arguments {
             DispatchArguments::None => None,
+            DispatchArguments::Inline(arguments) if may_have_references(arguments) => {
+                return self.load_arguments(request, view, call, DispatchParameter::Arguments);
+            }
             DispatchArguments::Inline(arguments) => Some(arguments.clone()),
-            DispatchArguments::File(file) => {
-                let files = self.files_for(request.client, DispatchParameter::ArgumentsFile)?;
-                let call = Box::new(FileCall {
-                    view,
-                    request: request.message.clone(),
-                    file: file.clone(),
-                    call,
-                });
-                self.begin_work(request, WorkTask::LoadArguments { files, call });
-                return Ok(());
+            DispatchArguments::File(_) => {
+                return self.load_arguments(request, view, call, DispatchParameter::ArgumentsFile);
             }
         };
         let found = routed(&view, request.message, &call, arguments.as_deref());
@@ -240,6 +235,23 @@ impl Hub {
             self.audit_refused(request, ItemKind::Tool, &call.tool);
         })?;
         self.forward_dispatch(request, call, target, sent);
+        Ok(())
+    }
+
+    fn load_arguments(
+        &mut self,
+        request: ClientRequest<'_>,
+        view: Arc<CatalogView>,
+        call: DispatchCall,
+        parameter: DispatchParameter,
+    ) -> Result<(), DispatchToolError> {
+        let files = self.files_for(request.client, parameter)?;
+        let call = Box::new(FileCall {
+            view,
+            request: request.message.clone(),
+            call,
+        });
+        self.begin_work(request, WorkTask::LoadArguments { files, call });
         Ok(())
     }
 
@@ -385,11 +397,18 @@ impl FileCall {
         files: &OwnedFiles,
         now: Instant,
     ) -> Result<RoutedFileCall, DispatchToolError> {
-        let arguments = files
-            .store
-            .arguments(files.owner, &self.file, now)
-            .map_err(|error| file_refusal(&error, DispatchParameter::ArgumentsFile))?;
-        let (target, sent) = routed(&self.view, &self.request, &self.call, Some(&arguments))?;
+        let arguments = match &self.call.arguments {
+            DispatchArguments::None => None,
+            DispatchArguments::Inline(arguments) => Some(with_results(arguments, files, now)?),
+            DispatchArguments::File(file) => {
+                let arguments = files.store.arguments(files.owner, file, now);
+                Some(
+                    arguments
+                        .map_err(|error| file_refusal(&error, DispatchParameter::ArgumentsFile))?,
+                )
+            }
+        };
+        let (target, sent) = routed(&self.view, &self.request, &self.call, arguments.as_deref())?;
         Ok(RoutedFileCall {
             view: self.view,
             call: self.call,

@@ -19,6 +19,7 @@ use crate::dispatch_tool::{
     self, DispatchAction, DispatchListQuery, DispatchOperation, DispatchSearchQuery,
     DispatchToolError, MissingConnection,
 };
+use crate::driver::WorkLength;
 use crate::server_link::ClientId;
 
 /// A piece of work that was begun for a request.
@@ -30,6 +31,8 @@ pub(super) struct WorkId(u64);
 pub struct HubWork {
     id: WorkId,
     task: WorkTask,
+    /// Whose it is.
+    owner: SpillOwner,
     /// What an answer is made with.
     request: Id,
     era: Era,
@@ -114,6 +117,23 @@ pub(super) struct PendingWork {
 }
 
 impl HubWork {
+    /// Whose work it is. Clients without sessions are told apart by their tokens.
+    pub fn owner(&self) -> SpillOwner {
+        self.owner
+    }
+
+    /// How long it may take.
+    pub(crate) fn length(&self) -> WorkLength {
+        match &self.task {
+            WorkTask::ReadResult {
+                request: ReadRequest::Grep { .. } | ReadRequest::Jq { .. },
+                ..
+            }
+            | WorkTask::LoadArguments { .. } => WorkLength::Long,
+            _ => WorkLength::Short,
+        }
+    }
+
     /// What to report if the work could not be done at all.
     pub fn failure(&self) -> FinishedWork {
         FinishedWork {
@@ -189,6 +209,7 @@ impl Hub {
             let work = HubWork {
                 id,
                 task,
+                owner: client.map_or(SpillOwner(0), |client| client.spill_owner(request_client)),
                 request: request.clone(),
                 era: client.map_or(Era::Legacy, |client| client.era()),
                 server_info: self.settings.server_info.clone(),

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use mcp_proxy_hub::{HubSettings, NewServer, ServerChange, SpillSettings, SpillThreshold};
+use mcp_proxy_hub::{
+    HubSettings, NewServer, ServerChange, ServerSettings, SpillSettings, SpillThreshold,
+};
 use mcp_proxy_spill::{SpillOptions, SpillStore};
 use serde_json::{Value, json};
 
@@ -13,7 +15,10 @@ use crate::transcript::{Transcript, server, settings};
 pub(crate) const TOOLS: &str = r#"[{"name":"read_file","description":"Read a file. All of it.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"head":{"type":"integer"}},"required":["path"]},"annotations":{"readOnlyHint":true}},{"name":"write_file","description":"Write a file.","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}]"#;
 
 /// Settings with a store of its own for large results.
-fn storing(threshold: SpillThreshold, ttl: Duration) -> (HubSettings, tempfile::TempDir) {
+pub(crate) fn storing(
+    threshold: SpillThreshold,
+    ttl: Duration,
+) -> (HubSettings, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let store = SpillStore::open(SpillOptions {
         directory: folder.path().join("spill"),
@@ -32,8 +37,16 @@ fn storing(threshold: SpillThreshold, ttl: Duration) -> (HubSettings, tempfile::
 }
 
 /// A hub in front of one server, with clients that have said hello.
-fn ready(settings: HubSettings, clients: usize) -> Transcript {
-    let mut hub = Transcript::new(settings, vec![server("a")]);
+pub(crate) fn ready(settings: HubSettings, clients: usize) -> Transcript {
+    ready_in_front_of(server("a"), settings, clients)
+}
+
+pub(crate) fn ready_in_front_of(
+    server: ServerSettings,
+    settings: HubSettings,
+    clients: usize,
+) -> Transcript {
+    let mut hub = Transcript::new(settings, vec![server]);
     hub.start_server(1, TOOLS);
     for client in 1..=clients {
         hub.client();
@@ -63,7 +76,7 @@ pub(crate) fn last(transcript: &str, to: &str) -> Value {
 }
 
 /// A client's call, the server's result for it, and what the client gets.
-fn called(hub: &mut Transcript, call: &str, number: u32, result: &str) -> Value {
+pub(crate) fn called(hub: &mut Transcript, call: &str, number: u32, result: &str) -> Value {
     hub.client_says(1, call);
     hub.server_says(
         1,

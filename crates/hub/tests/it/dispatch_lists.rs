@@ -55,7 +55,7 @@ fn the_first_list_or_search_starts_servers_that_were_never_listed() {
         assert!(!is_answered(&asked), "{asked}");
         hub.start_server(1, TOOLS);
         let answer = text_of(&result_of(&mut hub));
-        assert!(answer.get("missing").is_none(), "{answer}");
+        assert!(answer.get("serversNotReady").is_none(), "{answer}");
         let found = match arguments["action"] == "list" {
             true => &answer["connections"][0]["tools"],
             false => &answer["results"],
@@ -120,7 +120,7 @@ fn answers_name_the_connections_that_are_missing_from_them() {
     let found = text_of(&result_of(&mut hub));
     assert_eq!(found["results"][0]["name"], "read_file");
     let missing = json!([{"alias": "slow-alias", "name": "slow", "state": "starting"}]);
-    assert_eq!(found["missing"], missing);
+    assert_eq!(found["serversNotReady"], missing);
 
     // What fails is not waited for again, and its reason is told.
     hub.server_ends(2, "it crashed");
@@ -137,7 +137,7 @@ fn answers_name_the_connections_that_are_missing_from_them() {
     hub.client_says(1, &dispatch(3, &json!({"action": "call", "tool": "nope"})));
     let refused = result_of(&mut hub)["_meta"]["mcp-proxy/dispatch"].clone();
     assert_eq!(refused["code"], "not-found");
-    assert_eq!(refused["missing"][0]["alias"], "slow-alias");
+    assert_eq!(refused["serversNotReady"][0]["alias"], "slow-alias");
     hub.client_says(
         1,
         &dispatch(
@@ -145,7 +145,11 @@ fn answers_name_the_connections_that_are_missing_from_them() {
             &json!({"action": "search", "format": "compact", "query": "file", "connection": "a"}),
         ),
     );
-    assert!(text_of(&result_of(&mut hub)).get("missing").is_none());
+    assert!(
+        text_of(&result_of(&mut hub))
+            .get("serversNotReady")
+            .is_none()
+    );
 }
 
 #[test]
@@ -167,7 +171,7 @@ fn a_search_does_not_wait_long_for_a_slow_server_that_starts_by_itself_but_names
     );
     let found = text_of(&result_of(&mut hub));
     assert_eq!(found["results"][0]["name"], "read_file");
-    assert_eq!(found["missing"][0]["state"], "starting");
+    assert_eq!(found["serversNotReady"][0]["state"], "starting");
 }
 
 #[test]

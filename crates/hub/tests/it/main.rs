@@ -34,6 +34,7 @@ mod rewriting;
 mod roots;
 mod settling;
 mod standing;
+mod stored_results;
 mod tasks;
 mod transcript;
 mod views;

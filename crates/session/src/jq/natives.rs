@@ -29,6 +29,8 @@ pub(super) type CompiledPatterns = HashMap<(String, String), SearchPattern>;
 
 /// A program makes few patterns, unless it makes them of what it reads.
 const MOST_PATTERNS: usize = 64;
+/// What each group of a match costs: it becomes an object of some hundred bytes.
+const GROUP_STEPS: usize = 4;
 /// No text and no number is made that is longer.
 const LONGEST: usize = 16 << 20;
 
@@ -208,9 +210,11 @@ fn matches<'a>(mut cv: Cv<'a, JqEngine>, gaps: UnmatchedText) -> ValX<'a, Val> {
     let subject = text(&cv.1)?;
     let flags = as_str(&flags)?;
     let pattern = compiled(data.patterns, as_str(&pattern)?, flags)?;
-    let cost = 1 + pattern.regex().captures_len();
+    let cost = GROUP_STEPS * pattern.regex().captures_len();
     let mut found = Vec::new();
     let mut end = 0;
+    // The place in the text up to which letters are counted, and their number.
+    let (mut counted, mut letters) = (0, 0);
     data.account.pay_text(subject.len())?;
     // One more than can be paid for, so that a program which cannot is stopped.
     let most = usize::try_from(data.account.steps_left()).unwrap_or(usize::MAX) / cost + 1;
@@ -239,9 +243,16 @@ fn matches<'a>(mut cv: Cv<'a, JqEngine>, gaps: UnmatchedText) -> ValX<'a, Val> {
         if gaps != UnmatchedText::Only {
             let names = pattern.regex().capture_names();
             let groups = names.zip(groups);
+            letters += count_letters(&subject[counted..all.start]);
+            counted = all.start;
             found.push(
                 groups
-                    .map(|(name, group)| group_value(subject, name, group))
+                    .map(|(name, group)| {
+                        let offset = group
+                            .as_ref()
+                            .map(|group| letters + count_letters(&subject[all.start..group.start]));
+                        group_value(subject, name, group, offset)
+                    })
                     .collect(),
             );
         }
@@ -255,12 +266,21 @@ fn matches<'a>(mut cv: Cv<'a, JqEngine>, gaps: UnmatchedText) -> ValX<'a, Val> {
     Ok(found.into_iter().collect())
 }
 
-fn group_value(subject: &Bytes, name: Option<&str>, range: Option<std::ops::Range<usize>>) -> Val {
-    let letters = |bytes: &[u8]| String::from_utf8_lossy(bytes).chars().count();
+fn count_letters(text: &[u8]) -> usize {
+    String::from_utf8_lossy(text).chars().count()
+}
+
+/// What is known about a group that matched at `offset`, counted in letters.
+fn group_value(
+    subject: &Bytes,
+    name: Option<&str>,
+    range: Option<std::ops::Range<usize>>,
+    offset: Option<usize>,
+) -> Val {
     let mut members: Vec<(&str, Val)> = match range {
         Some(range) => vec![
-            ("offset", Val::from(letters(&subject[..range.start]))),
-            ("length", Val::from(letters(&subject[range.clone()]))),
+            ("offset", Val::from(offset.unwrap_or(0))),
+            ("length", Val::from(count_letters(&subject[range.clone()]))),
             ("string", Val::utf8_str(subject.slice(range))),
         ],
         None => vec![

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use mcp_proxy_session::{Budget, JqQuery};
+use bytes::Bytes;
+use mcp_proxy_session::{Budget, JqQuery, JqRoom};
 
 use super::{PartText, ReadableFile};
 use crate::{ReadFacts, ReadLimit, SpillError};
@@ -14,22 +15,23 @@ const LOADING: Budget = Budget {
 const BUDGET: Budget = Budget {
     time: Duration::from_secs(2),
 };
+/// The most bytes of an output that is used as a value.
+const LARGEST_VALUE: usize = 64 << 20;
 /// A broken filter is quoted in its error, which should stay short.
 const LONGEST_FILTER: usize = 4096;
 
 impl ReadableFile {
     /// The outputs of `filter`, one on each line.
     pub(super) fn jq(&self, filter: &str, limit: ReadLimit) -> Result<PartText, SpillError> {
-        let failed = |error: String| SpillError::BadFilter(error);
-        if filter.len() > LONGEST_FILTER {
-            let text = format!("it is longer than {LONGEST_FILTER} bytes");
-            return Err(SpillError::BadFilter(text));
-        }
-        let query = JqQuery::parse(filter).map_err(|error| failed(error.to_string()))?;
+        let query = parse(filter)?;
         let (_, json) = self.compact_json("op='jq'")?.ok_or(SpillError::NotJson)?;
+        let room = JqRoom {
+            bytes: limit.get(),
+            values: usize::MAX,
+        };
         let answer = query
-            .run(json.into(), LOADING, BUDGET, limit.get())
-            .map_err(|error| failed(error.to_string()))?;
+            .run(json.into(), LOADING, BUDGET, room)
+            .map_err(failed)?;
         let mut text = answer.values.join("\n");
         if answer.truncated {
             let count = answer.values.len();
@@ -45,4 +47,39 @@ impl ReadableFile {
             },
         })
     }
+}
+
+/// The value that a filter makes of a document, if it is one.
+pub(super) fn one_output(filter: &str, document: Bytes) -> Result<Bytes, SpillError> {
+    let room = JqRoom {
+        bytes: LARGEST_VALUE,
+        values: 2,
+    };
+    let answer = parse(filter)?
+        .run(document, LOADING, BUDGET, room)
+        .map_err(failed)?;
+    let mut values = answer.values.into_iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) if !answer.truncated => Ok(value.into()),
+        (None, None) if answer.truncated => Err(SpillError::TooLarge {
+            operation: "'$resultFile'",
+            size: LARGEST_VALUE as u64 + 1,
+            limit: LARGEST_VALUE as u64,
+        }),
+        (first, _) => Err(SpillError::NotOneValue {
+            several: first.is_some(),
+        }),
+    }
+}
+
+fn parse(filter: &str) -> Result<JqQuery, SpillError> {
+    if filter.len() > LONGEST_FILTER {
+        let text = format!("it is longer than {LONGEST_FILTER} bytes");
+        return Err(SpillError::BadFilter(text));
+    }
+    JqQuery::parse(filter).map_err(failed)
+}
+
+fn failed(error: impl ToString) -> SpillError {
+    SpillError::BadFilter(error.to_string())
 }

@@ -1,8 +1,8 @@
 //! Parts of results.
 
 use mcp_proxy_spill::{
-    MAX_ANSWER, PREVIEW_CHARS, ReadAnswer, ReadFacts, ReadLimit, ReadRequest, ResultShape,
-    SpillError, SpillFormat, SpilledResult,
+    MAX_ANSWER, PREVIEW_CHARS, PatternReading, ReadAnswer, ReadFacts, ReadLimit, ReadRequest,
+    ResultShape, SpillError, SpillFormat, SpilledResult,
 };
 use serde_json::json;
 
@@ -78,8 +78,13 @@ fn a_result_is_described_the_same_without_a_file() {
                 .spill(OWNER, text.as_bytes(), format, store.now)
                 .unwrap();
             assert_eq!(told.handle.len(), spilled.handle.len());
-            let handle = spilled.handle.clone();
-            assert_eq!(SpilledResult { handle, ..told }, spilled);
+            let (handle, kept_for) = (spilled.handle.clone(), spilled.kept_for);
+            let told = SpilledResult {
+                handle,
+                kept_for,
+                ..told
+            };
+            assert_eq!(told, spilled);
         }
     }
 }
@@ -267,6 +272,7 @@ fn every_match_of_a_long_line_is_counted() {
         match_count: 1,
         occurrence_count: 10_000,
         returned_matches: 1,
+        reading: PatternReading::Regex,
     };
     assert_eq!(answer.facts, matches);
     assert!(answer.text.unwrap().len() < 2000);
@@ -330,6 +336,7 @@ fn a_search_shows_whole_records() {
         match_count: 1,
         occurrence_count: 1,
         returned_matches: 1,
+        reading: PatternReading::Regex,
     };
     assert_eq!((answer.facts, answer.total_lines), (matches, 2002));
     assert_eq!(

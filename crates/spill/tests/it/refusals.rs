@@ -136,6 +136,22 @@ fn pipes_and_devices_do_not_block() {
 }
 
 #[test]
+fn a13_a_pipe_in_place_of_a_result_does_not_block() {
+    let store = TestStore::new();
+    let spilled = store.spill(&records(3));
+    let runs = std::fs::read_dir(store.directory()).unwrap();
+    let run = runs
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.is_dir())
+        .unwrap();
+    let file = std::fs::read_dir(run).unwrap().next().unwrap();
+    let file = file.unwrap().path();
+    std::fs::remove_file(&file).unwrap();
+    mknodat(CWD, &file, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    assert_refused(&store, &spilled.handle);
+}
+
+#[test]
 fn texts() {
     let errors = [
         SpillError::NoSuchFile,

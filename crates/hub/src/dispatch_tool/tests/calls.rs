@@ -1,5 +1,7 @@
 //! Results of servers, sent or stored.
 
+use std::time::Duration;
+
 use mcp_proxy_spill::{PREVIEW_CHARS, ResultShape, SpillFormat, SpilledResult};
 use serde_json::json;
 
@@ -31,6 +33,7 @@ fn spilled() -> SpilledResult {
         format: SpillFormat::Json,
         byte_size: 83421,
         line_count: 1204,
+        kept_for: Duration::from_secs(3600),
         shape: ResultShape::Other,
         preview: r#"{"files":[{"name":"foo.txt"}]}"#.to_owned(),
     }
@@ -205,6 +208,13 @@ fn g5_a_stored_result_is_described_in_one_text() {
         requested(SpilledResult {
             handle: "spill:01ABC.toon".to_owned(),
             format: SpillFormat::Toon,
+            ..spilled()
+        }),
+        requested(SpilledResult {
+            handle: "spill:01ABC.txt".to_owned(),
+            format: SpillFormat::Text,
+            kept_for: Duration::from_secs(90),
+            preview: "first line\nsecond line\n".to_owned(),
             ..spilled()
         }),
     ];

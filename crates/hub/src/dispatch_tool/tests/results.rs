@@ -63,6 +63,7 @@ fn every_operation_has_the_facts_that_its_clients_know() {
                 occurrence_count: 5,
                 returned_matches: 2,
                 total_lines: 9,
+                reading: mcp_proxy_spill::PatternReading::Regex,
             },
             "op pattern matchCount occurrenceCount returnedMatches totalLines",
         ),

@@ -21,6 +21,8 @@ pub(super) struct GrepOutput {
     room: usize,
     text: Vec<u8>,
     is_full: bool,
+    /// The time was over before the end of the file.
+    is_stopped: bool,
     /// The first line that is not shown whole, and the column in which its shown part ends.
     first_cut: Option<(u64, usize)>,
     /// Lines in front of where the search stands.
@@ -51,6 +53,7 @@ impl GrepOutput {
             room,
             text: Vec::new(),
             is_full: false,
+            is_stopped: false,
             first_cut: None,
             passed: 0,
             last_shown: 0,
@@ -77,6 +80,16 @@ impl GrepOutput {
 
     pub(super) fn is_full(&self) -> bool {
         self.is_full
+    }
+
+    /// The rest of the file is not searched.
+    pub(super) fn stop(&mut self) {
+        self.is_stopped = true;
+    }
+
+    /// Whether there may be more than is shown.
+    pub(super) fn is_incomplete(&self) -> bool {
+        self.is_stopped || self.is_full || self.returned_matches < self.match_count
     }
 
     pub(super) fn begin_piece(&mut self) {
@@ -135,11 +148,15 @@ impl GrepOutput {
         }
     }
 
-    pub(super) fn into_text(mut self, truncated: bool) -> Vec<u8> {
-        if self.match_count == 0 && !truncated {
-            return b"(no matches)".to_vec();
+    pub(super) fn into_text(mut self) -> Vec<u8> {
+        if self.match_count == 0 {
+            self.text.extend_from_slice(b"(no matches)");
         }
-        if truncated {
+        if self.is_stopped {
+            let note = b"\n[Stopped: the search takes too long, and the rest of the file was not searched. Use a simpler pattern.]";
+            self.text.extend_from_slice(note);
+        }
+        if self.is_full || self.returned_matches < self.match_count {
             let (shown, count) = (self.returned_matches, self.match_count);
             let note = format!(
                 "\n[TRUNCATED after {shown} of {count} matches. Use a narrower pattern, op='slice' around a line, or a larger maxBytes.]"

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::*;
+use crate::PatternReading;
 
 fn file_of(text: &[u8]) -> File {
     let mut file = tempfile::tempfile().unwrap();
@@ -190,6 +191,60 @@ fn a_text_that_is_in_too_many_lines_is_given_up() {
     for pattern in [r"[^1]\] 777", r"\d00\] 777", "x?y 777", r"[12]+\] 777$"] {
         let found = grep_text(lines.as_bytes(), pattern, 0);
         assert_eq!(found, expected(&lines, pattern, 0), "{pattern}");
+    }
+}
+
+#[test]
+fn a3_a_search_of_one_long_line_ends_in_time() {
+    let text: String = (0..4 << 20).map(|at| ['a', 'b'][at % 7 % 2]).collect();
+    let deadline = Instant::now() + Duration::from_millis(50);
+    for (pattern, count) in [("[ab]*a[ab]{900}[^ab\"]", 0), ("a|b.*c", 1)] {
+        let file = file_of(text.as_bytes());
+        let size = text.len() as u64;
+        let part = grep_until(deadline, &file, size, pattern, 0, ReadLimit::MOST).unwrap();
+        assert!(part.truncated, "{pattern}");
+        let ReadFacts::Matches { match_count, .. } = part.facts else {
+            panic!("facts of a search");
+        };
+        assert!(match_count <= count, "{pattern}");
+    }
+}
+
+#[test]
+fn a_long_line_among_others_is_searched_like_them() {
+    let long = format!("{}ab {}", "é x ".repeat(200_000), "a b".repeat(1000));
+    let text = format!("first ab\n{long}\n\nab\nlast");
+    for pattern in [
+        "ab",
+        "x ab",
+        "^é",
+        "b$",
+        "^x",
+        "nothing",
+        r"\bab\b",
+        "ab|ast",
+        "[^a]ab a*",
+    ] {
+        let part = grep(
+            &file_of(text.as_bytes()),
+            text.len() as u64,
+            pattern,
+            0,
+            ReadLimit::MOST,
+        );
+        let regex = RegexBuilder::new(pattern).multi_line(true).build().unwrap();
+        let lines = text.split('\n');
+        let matching = lines.filter(|line| regex.is_match(line.as_bytes()));
+        let facts = ReadFacts::Matches {
+            match_count: matching.clone().count() as u64,
+            occurrence_count: matching
+                .clone()
+                .map(|line| regex.find_iter(line.as_bytes()).count() as u64)
+                .sum(),
+            returned_matches: matching.count() as u64,
+            reading: PatternReading::Regex,
+        };
+        assert_eq!(part.unwrap().facts, facts, "{pattern}");
     }
 }
 

@@ -81,7 +81,7 @@ fn lazy_servers_can_be_found_in_a_first_run() {
             json!({"action": "search", "format": "compact", "query": "current time", "limit": 1});
         let found = answer(&hub.dispatch(&search));
         assert_eq!(found["results"][0]["name"], "get_current_time", "{found}");
-        assert!(found.get("missing").is_none(), "{found}");
+        assert!(found.get("serversNotReady").is_none(), "{found}");
         let status = answer(&hub.dispatch(&json!({"action": "status"})));
         for connection in status["connections"].as_array().unwrap() {
             assert!(connection.get("lastError").is_none(), "{status}");
