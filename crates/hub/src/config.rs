@@ -41,7 +41,7 @@ pub use changes::{ConfigChanges, changes};
 pub use dispatch_options::DispatchOptions;
 pub use error::{ConfigError, ConfigFault, ServerProblem, TextPosition};
 pub use flag::ServerFlagError;
-pub use hub_options::{ExposeMode, HubOptions, HubProfile, ListenKind, MAX_THREADS};
+pub use hub_options::{EraOffer, ExposeMode, HubOptions, HubProfile, ListenKind, MAX_THREADS};
 pub use name_filter::{NameFilter, NameGlob};
 pub use roots::RootFolder;
 pub use secret::{SecretText, ServerUrl, is_ordinary};

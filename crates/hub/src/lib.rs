@@ -46,5 +46,6 @@ pub use read_tool::{READ_TOOL_NAME, ReadToolOptions};
 pub use resolve::{LookupError, ResolvedItem};
 pub use server_link::{ClientId, LinkId};
 pub use settings::{
-    HubSettings, OwnToolUse, ProfileSettings, ServerSettings, SpillSettings, SpillThreshold,
+    HubSettings, KnownEras, OwnToolUse, ProfileSettings, ServerSettings, SpillSettings,
+    SpillThreshold,
 };

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use mcp_proxy_spill::{SpillFormat, SpillStore};
 
 use crate::catalog::{ServerListing, ViewFilter};
-use crate::config::{RestartPolicy, SharingScope, StartMode};
+use crate::config::{EraOffer, RestartPolicy, SharingScope, StartMode};
 use crate::dispatch_tool::DispatchToolOptions;
 use crate::names::ServerNaming;
 use crate::proxy_tool::ProxyToolOptions;
@@ -27,6 +27,8 @@ pub struct HubSettings {
     pub server_info: Bytes,
     /// `clientInfo` towards servers, as JSON.
     pub client_info: Bytes,
+    /// What clients are told about 2026-07-28.
+    pub era: EraOffer,
     /// How long after the start of a server the answers to clients wait for it.
     pub settle: Duration,
     /// How long after the start of a server that has never been listed lists wait for it. Many clients ask only once.
@@ -100,6 +102,8 @@ pub struct ServerSettings {
     pub disabled: Option<String>,
     /// When it is started.
     pub start: StartMode,
+    /// What is known of the eras that it speaks, before it is asked.
+    pub eras: KnownEras,
     /// Who shares a conversation with it.
     pub scope: SharingScope,
     /// How long it may take to answer the opening.
@@ -120,4 +124,13 @@ pub struct ServerSettings {
     pub roots: Option<Bytes>,
     /// What it offered when it was last seen.
     pub last_listing: Option<Arc<ServerListing>>,
+}
+
+/// What is known of the eras that a server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnownEras {
+    /// Nothing: it may speak one or both.
+    None,
+    /// It speaks both.
+    Both,
 }

@@ -44,6 +44,8 @@ pub struct HubOptions {
     pub profiles: BTreeMap<String, HubProfile>,
     /// Whether the built-in servers are there next to the configured ones.
     pub builtins: Option<bool>,
+    /// Whether clients that ask are told that they can speak 2026-07-28.
+    pub era: Option<EraOffer>,
     /// When servers are started that do not say so themselves.
     pub start: Option<StartMode>,
     /// How long results of tools that only read are kept, for servers that do not say so themselves.
@@ -89,6 +91,25 @@ pub enum ListenKind {
     Sse,
 }
 
+/// What a client is told that asks whether it can speak 2026-07-28 (`server/discover`). Requests of clients that do not ask
+/// are served in either era.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EraOffer {
+    /// Yes, if every server that it can use is known to speak it. Questions of servers do not cross between the eras.
+    #[default]
+    Auto,
+    /// Yes.
+    Modern,
+    /// No.
+    Legacy,
+}
+
+const ERA_WORDS: &[(&str, EraOffer)] = &[
+    ("auto", EraOffer::Auto),
+    ("modern", EraOffer::Modern),
+    ("legacy", EraOffer::Legacy),
+];
+
 const EXPOSE_WORDS: &[(&str, ExposeMode)] = &[
     (ExposeMode::Proxy.as_str(), ExposeMode::Proxy),
     (ExposeMode::All.as_str(), ExposeMode::All),
@@ -133,6 +154,7 @@ impl HubOptions {
             })?,
             profiles: fields.read("profiles", read_profiles)?.unwrap_or_default(),
             builtins: fields.read_either("builtins", "useutils", Node::boolean)?,
+            era: fields.read("era", |node| node.choice(ERA_WORDS))?,
             start: read_start(&fields)?,
             cache_ttl: fields.read_either("cache-ttl", "toolcachettl", Node::duration)?,
             dispatch: DispatchOptions::read(&fields)?,
@@ -172,6 +194,7 @@ impl HubOptions {
             listen_port: later.listen_port.or(self.listen_port),
             profiles: self.profiles,
             builtins: later.builtins.or(self.builtins),
+            era: later.era.or(self.era),
             start: later.start.or(self.start),
             cache_ttl: later.cache_ttl.or(self.cache_ttl),
             dispatch: self.dispatch.merged_with(later.dispatch),

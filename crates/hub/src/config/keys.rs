@@ -40,6 +40,7 @@ pub(super) const HUB_KEYS: &[&str] = &[
     "profiles",
     "builtins",
     "useutils",
+    "era",
     "start",
     "mcplazy",
     "cache-ttl",

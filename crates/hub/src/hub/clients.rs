@@ -319,12 +319,14 @@ impl Hub {
             | ("tasks/result", false)
             | ("tasks/update", true) => self.forward_task(request),
             ("tasks/list", false) if self.offers_task_list(client) => self.list_tasks(request),
-            (method, _) => {
-                let text = format!("the hub knows no method {method:?}");
-                let answer = error_response(Some(&id), ErrorCode::METHOD_NOT_FOUND, &text, None);
-                self.send_to_client(client, answer);
-            }
+            (method, _) => self.refuse_method(client, &id, method),
         }
+    }
+
+    pub(super) fn refuse_method(&mut self, client: ClientId, id: &Id, method: &str) {
+        let text = format!("the hub knows no method {method:?}");
+        let answer = error_response(Some(id), ErrorCode::METHOD_NOT_FOUND, &text, None);
+        self.send_to_client(client, answer);
     }
 
     /// What each modern request has to say about its client is checked and kept.

@@ -13,6 +13,7 @@ use super::{Hub, ServerState};
 use crate::catalog::{
     CatalogEntry, CatalogServer, CatalogView, ChangedKinds, ItemKind, ServerIndex,
 };
+use crate::config::EraOffer;
 use crate::proxy_tool::{
     self, CapabilityType, ListDetail, ListQuery, ProxyOperation, ProxyToolError, SearchWords,
     UnavailableServer,
@@ -95,12 +96,28 @@ impl Hub {
 
     /// `server/discover`.
     pub(super) fn answer_discover(&mut self, client: ClientId, id: &Id) {
+        if !self.offers_modern(client) {
+            return self.refuse_method(client, id, "server/discover");
+        }
         let instructions = self.instructions(client);
         let capabilities = self.capabilities(client);
         let result = format!(
             r#"{{"supportedVersions":["{MODERN}"],"capabilities":{capabilities}{instructions},"ttlMs":0,"cacheScope":"private"}}"#
         );
         self.send_result(client, id, &result.into());
+    }
+
+    /// Whether a client that could speak both eras should speak the modern one. A server's question reaches only clients of
+    /// its own era, so as long as a server might be a legacy one, such a client gets more in the legacy era.
+    fn offers_modern(&self, client: ClientId) -> bool {
+        let view = self.view(client);
+        let mut servers = view.servers().map(|(index, _)| self.server(index));
+        match self.settings.era {
+            EraOffer::Modern => true,
+            EraOffer::Legacy => false,
+            EraOffer::Auto => servers
+                .all(|server| server.disabled_reason().is_some() || server.speaks(Era::Modern)),
+        }
     }
 
     /// Capabilities, as the client's era has them. Tasks are offered while a server has them.

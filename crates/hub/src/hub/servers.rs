@@ -12,7 +12,7 @@ use super::catalog_build::WARNINGS_SHOWN;
 use crate::catalog::{ChangedKinds, ServerIndex, ServerListing};
 use crate::config::{SharingScope, StartMode};
 use crate::server_link::{ClientId, LinkId, ServerDescription};
-use crate::settings::ServerSettings;
+use crate::settings::{KnownEras, ServerSettings};
 
 /// Who uses a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -131,7 +131,10 @@ impl Server {
             listed_at: None,
             description: ServerDescription::default(),
             shared: [None; 2],
-            support: [EraSupport::default(); 2],
+            support: match settings.eras {
+                KnownEras::None => [EraSupport::Unknown; 2],
+                KnownEras::Both => [EraSupport::Yes; 2],
+            },
             own: FxHashMap::default(),
             needs_own: settings.scope == SharingScope::Session,
             failures: 0,
@@ -252,6 +255,11 @@ impl Server {
     /// The era that the lists are read in.
     pub(super) fn main_era(&self) -> Era {
         self.era_for(Era::Legacy)
+    }
+
+    /// Whether it speaks this era. One that has not been asked in it may or may not.
+    pub(super) fn speaks(&self, era: Era) -> bool {
+        self.support[slot(era)] == EraSupport::Yes
     }
 
     /// Whether this client has a conversation of its own with it.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use mcp_proxy_hub::config::{RestartPolicy, SharingScope, StartMode};
-use mcp_proxy_hub::{ServerNaming, ServerSettings};
+use mcp_proxy_hub::config::{EraOffer, RestartPolicy, SharingScope, StartMode};
+use mcp_proxy_hub::{HubSettings, ServerNaming, ServerSettings};
 
 use crate::transcript::{ECHO, Transcript, call, server, settings, settings_with_proxy_tool};
 
@@ -267,7 +267,11 @@ fn subscriptions_are_counted() {
 
 #[test]
 fn a_modern_client_uses_a_legacy_server() {
-    let mut hub = Transcript::new(settings(), vec![server("a")]);
+    let settings = HubSettings {
+        era: EraOffer::Modern,
+        ..settings()
+    };
+    let mut hub = Transcript::new(settings, vec![server("a")]);
     hub.start_server(1, ECHO);
     hub.client();
     hub.take();

@@ -22,6 +22,7 @@ mod conversations;
 mod denied;
 mod dispatch;
 mod dispatch_lists;
+mod eras;
 mod failed_lists;
 mod first_lists;
 mod listening;

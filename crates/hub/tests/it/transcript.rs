@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_proxy_hub::config::{RestartPolicy, SharingScope, StartMode};
+use mcp_proxy_hub::config::{EraOffer, RestartPolicy, SharingScope, StartMode};
 use mcp_proxy_hub::dispatch_tool::DispatchToolOptions;
 use mcp_proxy_hub::proxy_tool::ProxyToolOptions;
 use mcp_proxy_hub::{
-    CatalogBuild, ClientId, Hub, HubAction, HubSettings, LinkClosed, LinkId, NewServer, OwnTool,
-    OwnToolUse, ProfileSettings, ServerChange, ServerNaming, ServerSettings, SpillSettings,
-    ToolExposure, ViewFilter, WrittenUpTo, default_prefix,
+    CatalogBuild, ClientId, Hub, HubAction, HubSettings, KnownEras, LinkClosed, LinkId, NewServer,
+    OwnTool, OwnToolUse, ProfileSettings, ServerChange, ServerNaming, ServerSettings,
+    SpillSettings, ToolExposure, ViewFilter, WrittenUpTo, default_prefix,
 };
 use mcp_proxy_wire::Message;
 use serde_json::Value;
@@ -51,6 +51,7 @@ pub(crate) fn server(name: &str) -> ServerSettings {
         naming: Arc::new(naming),
         disabled: None,
         start: StartMode::Eager,
+        eras: KnownEras::None,
         scope: SharingScope::Auto,
         start_timeout: Duration::from_secs(10),
         list_timeout: Duration::from_secs(10),
@@ -85,6 +86,7 @@ pub(crate) fn settings() -> HubSettings {
         client_info: r#"{"name":"hub","version":"1"}"#.into(),
         settle: Duration::from_millis(900),
         first_list: Duration::from_secs(10),
+        era: EraOffer::Auto,
         start_patience: Duration::from_secs(15),
     }
 }

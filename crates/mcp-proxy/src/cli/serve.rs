@@ -107,6 +107,16 @@ pub struct ServeArgs {
     #[arg(long, value_name = "N", value_parser = from_one_to::<NonZeroUsize>(MAX_THREADS.into()), help_heading = "Limits")]
     pub threads: Option<NonZeroUsize>,
 
+    /// What to answer clients that ask for 2026-07-28 (server/discover): `auto` offers it while all servers are known to speak
+    /// it, because questions of servers do not cross between the eras; `modern` always, `legacy` never [default: auto]
+    #[arg(
+        long,
+        value_name = "WHICH",
+        help_heading = "Client side",
+        hide_possible_values = true
+    )]
+    pub era: Option<EraArg>,
+
     /// Maximum number of concurrent requests of modern clients, with their open subscriptions
     #[arg(long, value_name = "N", default_value_t = MAX_REQUESTS, help_heading = "Client side")]
     pub max_requests: usize,
@@ -159,6 +169,17 @@ pub enum ExposeArg {
     Read,
     /// Every tool under its own name
     All,
+}
+
+/// What clients are told that ask for 2026-07-28.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum EraArg {
+    /// That it is there, if all servers are known to speak it
+    Auto,
+    /// That it is there
+    Modern,
+    /// That it is not
+    Legacy,
 }
 
 /// Flags about one server mean nothing here.

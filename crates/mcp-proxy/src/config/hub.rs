@@ -1,5 +1,6 @@
 //! What the flags and config files of `serve` mean.
 
+mod eras;
 mod spill;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,7 @@ use super::{Config, Target};
 use crate::cli::proxy::ClientKind;
 use crate::cli::serve::{ExposeArg, ServeArgs};
 use crate::printer;
+use eras::{era_offer, known_eras};
 use spill::{spill_settings, spill_store};
 
 /// A server has this long to answer the opening: `npx` may have to download it first.
@@ -362,6 +364,7 @@ fn settings(
         settle: SETTLE,
         first_list: FIRST_LIST,
         start_patience: START_PATIENCE,
+        era: era_offer(args, options),
     })
 }
 
@@ -490,6 +493,7 @@ fn server_target(
             naming: Arc::new(naming(alias, server.name.as_str(), options, hub)),
             disabled,
             start: options.start.or(hub.start).unwrap_or(StartMode::Eager),
+            eras: known_eras(server),
             scope: options.scope,
             start_timeout: options.start_timeout.unwrap_or(START_TIMEOUT),
             list_timeout: options.list_timeout.unwrap_or(LIST_TIMEOUT),

@@ -124,6 +124,20 @@ pub struct MountedServer {
 
 /// The hub in front of these servers, recording.
 pub fn hub(servers: Vec<MountedServer>, expose: &str, listen: EndpointKind) -> TestEndpoint {
+    hub_with(&[], servers, expose, listen)
+}
+
+/// A hub that offers 2026-07-28 to clients that know both eras, whatever its servers speak.
+pub fn modern_hub(servers: Vec<MountedServer>, expose: &str, listen: EndpointKind) -> TestEndpoint {
+    hub_with(&["--era", "modern"], servers, expose, listen)
+}
+
+fn hub_with(
+    flags: &[&str],
+    servers: Vec<MountedServer>,
+    expose: &str,
+    listen: EndpointKind,
+) -> TestEndpoint {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let entries: Map<String, Value> = servers
         .iter()
@@ -142,6 +156,7 @@ pub fn hub(servers: Vec<MountedServer>, expose: &str, listen: EndpointKind) -> T
     command.extend([config, "--expose".into(), expose.into()]);
     command.extend(["--session-file".into(), path("session.jsonl")]);
     command.extend(["--listen".into(), listen.word().into()]);
+    command.extend(flags.iter().map(|flag| (*flag).to_owned()));
     let behind = servers
         .into_iter()
         .flat_map(|server| server.endpoint._running)

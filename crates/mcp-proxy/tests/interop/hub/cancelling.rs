@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::client::Sdk;
-use crate::endpoint::{EndpointAddress, EndpointKind, MountedServer, TestEndpoint, demo, hub};
+use crate::endpoint::{
+    EndpointAddress, EndpointKind, MountedServer, TestEndpoint, demo, modern_hub,
+};
 use crate::fixtures;
 use crate::process::{finish, said};
 
@@ -19,7 +21,7 @@ fn two_servers(listen: EndpointKind) -> TestEndpoint {
         endpoint: demo(EndpointKind::Stdio),
         options: json!({}),
     };
-    hub(vec![mounted("one"), mounted("other")], "all", listen)
+    modern_hub(vec![mounted("one"), mounted("other")], "all", listen)
 }
 
 fn check(sdk: Sdk, listen: EndpointKind, (mode, version): (&str, &str)) {

@@ -8,7 +8,8 @@ use tempfile::TempDir;
 
 use crate::client::{Sdk, ServerProfile, VersionMode, check};
 use crate::endpoint::{
-    EndpointKind, MountedServer, TestEndpoint, demo, everything, filesystem, hub, memory,
+    EndpointKind, MountedServer, OnlyEra, TestEndpoint, demo, everything, filesystem, hub, memory,
+    modern_hub, one_era_demo,
 };
 use crate::fixtures;
 use crate::process::{finish, said};
@@ -20,6 +21,14 @@ struct Reference {
 }
 
 fn reference(expose: &str, listen: EndpointKind) -> Reference {
+    let (servers, folder) = official_servers();
+    Reference {
+        hub: hub(servers, expose, listen),
+        _folder: folder,
+    }
+}
+
+fn official_servers() -> (Vec<MountedServer>, TempDir) {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let mounted = |name, endpoint, options: Value| MountedServer {
         name,
@@ -35,10 +44,7 @@ fn reference(expose: &str, listen: EndpointKind) -> Reference {
         mounted("filesystem", filesystem(folder.path()), json!({})),
         mounted("memory", memory(folder.path()), json!({})),
     ];
-    Reference {
-        hub: hub(servers, expose, listen),
-        _folder: folder,
-    }
+    (servers, folder)
 }
 
 fn legacy(listen: EndpointKind) {
@@ -68,9 +74,36 @@ fn legacy_clients_over_stdio() {
 #[test]
 fn modern_clients_of_legacy_servers() {
     for sdk in [Sdk::TypeScript, Sdk::Python] {
-        let reference = reference("all", EndpointKind::Http);
+        let (servers, _folder) = official_servers();
+        let hub = modern_hub(servers, "all", EndpointKind::Http);
         let (mode, profile) = (VersionMode::Auto, ServerProfile::Everything);
-        check(sdk, mode, profile, &reference.hub, "2026-07-28");
+        check(sdk, mode, profile, &hub, "2026-07-28");
+    }
+}
+
+/// They fall back to the legacy era, in which the servers' questions reach them.
+#[test]
+fn e1_clients_of_both_eras_are_asked_by_legacy_servers() {
+    for listen in [EndpointKind::Http, EndpointKind::Stdio] {
+        for sdk in [Sdk::TypeScript, Sdk::Python] {
+            let reference = reference("all", listen);
+            let (mode, profile) = (VersionMode::Auto, ServerProfile::Everything);
+            check(sdk, mode, profile, &reference.hub, "2025-11-25");
+        }
+    }
+}
+
+#[test]
+fn e1_clients_of_both_eras_are_modern_where_all_servers_are() {
+    let mounted = MountedServer {
+        name: "demo",
+        endpoint: one_era_demo(OnlyEra::Modern),
+        options: json!({ "prefix": null }),
+    };
+    let hub = hub(vec![mounted], "all", EndpointKind::Http);
+    for sdk in [Sdk::TypeScript, Sdk::Python] {
+        let (mode, profile) = (VersionMode::Auto, ServerProfile::Demo);
+        check(sdk, mode, profile, &hub, "2026-07-28");
     }
 }
 
@@ -83,7 +116,7 @@ fn modern_clients_of_a_modern_server() {
                 endpoint: demo(server),
                 options: json!({ "prefix": null }),
             };
-            let hub = hub(vec![mounted], "all", listen);
+            let hub = modern_hub(vec![mounted], "all", listen);
             for sdk in [Sdk::TypeScript, Sdk::Python] {
                 check(
                     sdk,

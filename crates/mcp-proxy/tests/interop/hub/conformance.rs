@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::conformance::run;
 use crate::endpoint::{
-    EndpointKind, MountedServer, OnlyEra, TestEndpoint, demo, hub, one_era_demo,
+    EndpointKind, MountedServer, OnlyEra, TestEndpoint, demo, hub, modern_hub, one_era_demo,
 };
 use crate::fixtures;
 use crate::process::{finish, said};
@@ -42,7 +42,7 @@ fn transparent_hub(server: TestEndpoint) -> TestEndpoint {
         endpoint: server,
         options: json!({ "prefix": null }),
     };
-    hub(vec![mounted], "all", EndpointKind::Http)
+    modern_hub(vec![mounted], "all", EndpointKind::Http)
 }
 
 /// Compares the server itself with the hub in front of each of `servers`, which may differ as its list says.
