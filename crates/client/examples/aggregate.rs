@@ -7,7 +7,7 @@
 use std::error::Error;
 
 use mcp_proxy_client::rmcp;
-use mcp_proxy_client::{CallOptions, ClientError, ProxyClient, ProxyTool};
+use mcp_proxy_client::{ClientError, ProxyClient, ProxyTool};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ErrorCode, ErrorData, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig,
@@ -53,9 +53,7 @@ impl ServerHandler for Aggregate {
             let message = format!("tool {} not found", request.name);
             return Err(ErrorData::invalid_params(message, None));
         };
-        let result = server
-            .call_tool(name, request.arguments.clone(), CallOptions::new())
-            .await;
+        let result = server.call_tool(name, &request.arguments).await;
         result.map(CallToolResponse::Complete).map_err(to_protocol)
     }
 }

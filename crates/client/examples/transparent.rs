@@ -35,13 +35,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
             }
         }
         Some(tool) => {
-            let arguments = words
+            let arguments: Option<serde_json::Value> = words
                 .next()
                 .map(|json| serde_json::from_str(&json))
                 .transpose()?;
             let options =
                 CallOptions::new().progress(|progress| println!("… {}", progress.progress));
-            let result = client.call_tool(&tool, arguments, options).await?;
+            let result = client
+                .with_options(options)
+                .call_tool(&tool, arguments)
+                .await?;
             println!("{}", serde_json::to_string_pretty(&result)?);
         }
     }

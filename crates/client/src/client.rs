@@ -15,6 +15,7 @@ use rmcp::model::{
 };
 use rmcp::service::RunningService;
 use rmcp::{Peer, RoleClient};
+use serde::Serialize;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -22,7 +23,7 @@ use crate::builder::ProxyClientBuilder;
 use crate::call_options::CallOptions;
 use crate::discovery::{PROXY_TOOL_NAMES, find_dispatch_tool, find_proxy_tool};
 use crate::error::ClientError;
-use crate::operation::{operation_arguments, validate_operation};
+use crate::operation::{call_arguments, operation_arguments, validate_operation};
 use crate::server_requests::ServerRequests;
 use crate::target::ClientTarget;
 use crate::warning::WarningHandler;
@@ -194,7 +195,72 @@ impl ProxyClient {
         }
     }
 
-    /// Calls the `proxy` tool and returns its result as it is, also one with `isError`.
+    /// Lists through the `proxy` tool and returns the tool's result as it is: one page.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// use mcp_proxy_client::CapabilityType::Tool;
+    /// use mcp_proxy_client::ProxyResponseInfo;
+    ///
+    /// let result = client.proxy_list(Tool).await?;
+    /// let info = ProxyResponseInfo::of_result(&result).unwrap_or_default();
+    /// println!("{:?} tools", info.total_count);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn proxy_list(&self, kind: CapabilityType) -> Result<CallToolResult, ClientError> {
+        let options = CallOptions::default();
+        self.proxy(kind, ProxyAction::List, None, None, options)
+            .await
+    }
+
+    /// Gets a definition through the `proxy` tool and returns the tool's result as it is.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// use mcp_proxy_client::CapabilityType::Tool;
+    ///
+    /// println!("{:?}", client.proxy_info(Tool, "calculator_add").await?.content);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn proxy_info(
+        &self,
+        kind: CapabilityType,
+        path: &str,
+    ) -> Result<CallToolResult, ClientError> {
+        let options = CallOptions::default();
+        self.proxy(kind, ProxyAction::Info, Some(path), None, options)
+            .await
+    }
+
+    /// Calls a tool, reads a resource or gets a prompt through the `proxy` tool, and returns the tool's result as it is.
+    /// `arguments` is anything that serialises to an object, or `()`.
+    ///
+    /// ```no_run
+    /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
+    /// use mcp_proxy_client::CapabilityType::{Resource, Tool};
+    /// use serde_json::json;
+    ///
+    /// let sum = client.proxy_call(Tool, "calculator_add", json!({"a": 5, "b": 3})).await?;
+    /// let settings = client.proxy_call(Resource, "config://settings.json", ()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn proxy_call(
+        &self,
+        kind: CapabilityType,
+        path: &str,
+        arguments: impl Serialize,
+    ) -> Result<CallToolResult, ClientError> {
+        let arguments = call_arguments(arguments)?;
+        let options = CallOptions::default();
+        self.proxy(kind, ProxyAction::Call, Some(path), arguments, options)
+            .await
+    }
+
+    /// Calls the `proxy` tool and returns its result as it is, also one with `isError`. [`proxy_list`](Self::proxy_list),
+    /// [`proxy_info`](Self::proxy_info) and [`proxy_call`](Self::proxy_call) are short forms of it.
     ///
     /// The call is checked first: what is not allowed is [`ClientError::InvalidArguments`], and nothing is sent.
     ///
@@ -222,7 +288,7 @@ impl ProxyClient {
         self.proxy_with(arguments, options).await
     }
 
-    /// The same with all arguments of the tool, such as `limit` and `filter_server`.
+    /// Calls the `proxy` tool with any of its arguments, such as `limit` and `filter_server`.
     ///
     /// ```no_run
     /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {

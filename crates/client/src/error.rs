@@ -18,9 +18,9 @@ use crate::transport::{WrittenError, written_error};
 ///
 /// ```no_run
 /// # async fn example(client: mcp_proxy_client::ProxyClient) {
-/// use mcp_proxy_client::{CallOptions, ClientError};
+/// use mcp_proxy_client::ClientError;
 ///
-/// match client.call_tool("add", None, CallOptions::new()).await {
+/// match client.call_tool("add", ()).await {
 ///     Ok(result) => println!("{:?}", result.content),
 ///     Err(ClientError::Protocol { code, message, .. }) => eprintln!("{code}: {message}"),
 ///     Err(ClientError::Timeout { after, .. }) => eprintln!("nothing for {after:?}"),

@@ -6,7 +6,8 @@
 //! any rmcp server.
 //!
 //! ```no_run
-//! use mcp_proxy_client::{CallOptions, ProxyClient};
+//! use mcp_proxy_client::ProxyClient;
+//! use serde_json::json;
 //!
 //! # async fn example() -> Result<(), mcp_proxy_client::ClientError> {
 //! let client = ProxyClient::builder()
@@ -16,8 +17,7 @@
 //! for tool in client.list_tools().await? {
 //!     println!("{}", tool.name);
 //! }
-//! let arguments = serde_json::json!({"a": 5, "b": 3}).as_object().cloned();
-//! let sum = client.call_tool("calculator_add", arguments, CallOptions::new()).await?;
+//! let sum = client.call_tool("calculator_add", json!({"a": 5, "b": 3})).await?;
 //! println!("{:?}", sum.content);
 //! client.close().await;
 //! # Ok(())
@@ -90,3 +90,8 @@ pub const UNKNOWN_CONTENT_KEY: &str = "mcp-proxy/unknown-content";
 
 /// The SDK whose types are part of this crate's interface.
 pub use rmcp;
+
+/// Compiles the programs of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/client.md")]
+struct DocumentedPrograms;

@@ -5,7 +5,10 @@ use mcp_proxy_tool::{
     CapabilityType, ProxyAction, ProxyOperation, ProxyToolError, ProxyToolOptions, parse_arguments,
 };
 use rmcp::model::JsonObject;
+use serde::Serialize;
 use serde_json::Value;
+
+use crate::error::ClientError;
 
 /// The arguments of one operation.
 pub(crate) fn operation_arguments(
@@ -24,6 +27,15 @@ pub(crate) fn operation_arguments(
         object.insert("args".to_owned(), Value::Object(arguments));
     }
     object
+}
+
+/// The arguments of a call from anything that serialises to an object, or to null if there are none.
+pub(crate) fn call_arguments(arguments: impl Serialize) -> Result<Option<JsonObject>, ClientError> {
+    match serde_json::to_value(arguments) {
+        Ok(Value::Object(arguments)) => Ok(Some(arguments)),
+        Ok(Value::Null) => Ok(None),
+        _ => Err(ProxyToolError::ArgumentsNotAnObject.into()),
+    }
 }
 
 /// Whether these are arguments that a proxy tool accepts, by the definition that servers use too.

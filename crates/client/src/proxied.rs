@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::call_options::CallOptions;
 use crate::client::{ProxyClient, Route};
 use crate::error::ClientError;
+use crate::operation::call_arguments;
 use crate::response_info::ProxyResponseInfo;
 use crate::transform::{
     extract_embedded_data, single_resource, tool_result_as_prompt_result,
@@ -184,37 +185,35 @@ impl ProxyClient {
         self.native_prompts().await
     }
 
-    /// Calls a tool. A tool that fails by itself has a result with `isError`, as in a native call.
+    /// Calls a tool. `arguments` is anything that serialises to an object, or `()`. A tool that fails by itself has a result
+    /// with `isError`, as in a native call.
     ///
     /// ```no_run
     /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
     /// use mcp_proxy_client::CallOptions;
+    /// use serde_json::json;
     ///
-    /// let arguments = serde_json::json!({"a": 5, "b": 3}).as_object().cloned();
+    /// let sum = client.call_tool("calculator_add", json!({"a": 5, "b": 3})).await?;
     /// let options = CallOptions::new().progress(|progress| println!("{}", progress.progress));
-    /// let result = client.call_tool("calculator_add", arguments, options).await?;
+    /// let report = client.with_options(options).call_tool("report", ()).await?;
     /// # Ok(())
     /// # }
     /// ```
     pub async fn call_tool(
         &self,
         name: &str,
-        arguments: Option<JsonObject>,
-        options: CallOptions,
+        arguments: impl Serialize,
     ) -> Result<CallToolResult, ClientError> {
+        let arguments = call_arguments(arguments)?;
+        let options = CallOptions::default();
         match self.route() {
             Route::ProxyTool => {}
             Route::DispatchTool => return self.dispatch_call(name, arguments, options).await,
             Route::Native => return self.call_native_tool(name, arguments, &options).await,
         }
+        let (kind, action) = (CapabilityType::Tool, ProxyAction::Call);
         let result = self
-            .proxy(
-                CapabilityType::Tool,
-                ProxyAction::Call,
-                Some(name),
-                arguments,
-                options,
-            )
+            .proxy(kind, action, Some(name), arguments, options)
             .await?;
         let info = ProxyResponseInfo::of_whole(&result);
         match info.and_then(|info| info.error) {
@@ -236,16 +235,17 @@ impl ProxyClient {
         if self.route() != Route::ProxyTool {
             return self.native_resource(uri).await;
         }
-        let result = self.proxy_call(CapabilityType::Resource, uri, None).await?;
+        let result = self
+            .proxied_call(CapabilityType::Resource, uri, None)
+            .await?;
         tool_result_as_resource_result(&result)
     }
 
-    /// Gets a prompt.
+    /// Gets a prompt. `arguments` is anything that serialises to an object of texts, or `()`.
     ///
     /// ```no_run
     /// # async fn example(client: mcp_proxy_client::ProxyClient) -> Result<(), mcp_proxy_client::ClientError> {
-    /// let arguments = serde_json::json!({"topic": "rain"}).as_object().cloned();
-    /// let prompt = client.get_prompt("haiku", arguments).await?;
+    /// let prompt = client.get_prompt("haiku", serde_json::json!({"topic": "rain"})).await?;
     /// println!("{} messages", prompt.messages.len());
     /// # Ok(())
     /// # }
@@ -253,13 +253,14 @@ impl ProxyClient {
     pub async fn get_prompt(
         &self,
         name: &str,
-        arguments: Option<JsonObject>,
+        arguments: impl Serialize,
     ) -> Result<GetPromptResult, ClientError> {
+        let arguments = call_arguments(arguments)?;
         if self.route() != Route::ProxyTool {
             return self.native_prompt(name, arguments).await;
         }
         let result = self
-            .proxy_call(CapabilityType::Prompt, name, arguments)
+            .proxied_call(CapabilityType::Prompt, name, arguments)
             .await?;
         tool_result_as_prompt_result(&result)
     }
@@ -318,7 +319,7 @@ impl ProxyClient {
     }
 
     /// Reads a resource or gets a prompt.
-    async fn proxy_call(
+    async fn proxied_call(
         &self,
         kind: CapabilityType,
         path: &str,

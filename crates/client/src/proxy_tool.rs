@@ -14,7 +14,7 @@ mod served_item;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcp_proxy_tool::{ProxyToolOptions, definition};
+use mcp_proxy_tool::{ProxyToolOptions, definition_of_one_server};
 use rmcp::model::{
     ClientNotification, ClientRequest, CustomResult, ErrorData, ListToolsResult, ProtocolVersion,
     ServerCapabilities, ServerConfig, ServerResult, Tool,
@@ -162,7 +162,7 @@ impl<S: Service<RoleServer>> ProxyTool<S> {
     /// ```
     pub fn tool(&self) -> Tool {
         // The definition is ours, and always a tool.
-        serde_json::from_slice(&definition(&self.options, "")).unwrap_or_default()
+        serde_json::from_slice(&definition_of_one_server(&self.options)).unwrap_or_default()
     }
 
     fn is_call_of_tool(&self, request: &ClientRequest) -> bool {

@@ -187,7 +187,8 @@ async fn call(
         .progress(move |progress| line.show(&progress, width));
     let called = conversation
         .client
-        .call_tool(name, Some(arguments), options)
+        .with_options(options)
+        .call_tool(name, arguments)
         .await;
     conversation.progress.clear();
     let result = match called {

@@ -8,8 +8,12 @@ use super::{
     ProxyToolOptions,
 };
 
-const DESCRIPTION: &str = r#"Finds and uses the tools, resources and prompts of all MCP servers behind this proxy.
-1. Find: {"action":"search","query":"add numbers"}
+const OF_ALL_SERVERS: &str =
+    "Finds and uses the tools, resources and prompts of all MCP servers behind this proxy.";
+
+const OF_ONE_SERVER: &str = "Finds and uses the tools, resources and prompts of this server.";
+
+const STEPS: &str = r#"1. Find: {"action":"search","query":"add numbers"}
 2. Use: {"action":"call","type":"tool","path":"calc_add","args":{"a":5,"b":3}}
 With "type":"resource", call reads a resource; with "type":"prompt", it gets a prompt. info shows a whole definition."#;
 
@@ -18,6 +22,15 @@ pub const ALWAYS_LOAD: &str = "anthropic/alwaysLoad";
 
 /// The definition for `tools/list`. `servers` is a line about the servers behind the tool, or empty.
 pub fn definition(options: &ProxyToolOptions, servers: &str) -> Bytes {
+    described(options, &format!("{OF_ALL_SERVERS}\n{STEPS}\n{servers}"))
+}
+
+/// The definition for a server with nothing behind it: the tool finds what the server itself has.
+pub fn definition_of_one_server(options: &ProxyToolOptions) -> Bytes {
+    described(options, &format!("{OF_ONE_SERVER}\n{STEPS}"))
+}
+
+fn described(options: &ProxyToolOptions, description: &str) -> Bytes {
     let properties: serde_json::Map<String, Value> = ProxyParameter::ALL
         .into_iter()
         .map(|parameter| {
@@ -28,7 +41,7 @@ pub fn definition(options: &ProxyToolOptions, servers: &str) -> Bytes {
     json!({
         "name": options.name,
         "title": "MCP proxy",
-        "description": format!("{DESCRIPTION}\n{servers}").trim_end(),
+        "description": description.trim_end(),
         "inputSchema": {
             "type": "object",
             "properties": properties,

@@ -10,7 +10,10 @@ use mcp_proxy_client::rmcp::model::{
 };
 use mcp_proxy_client::rmcp::service::{PeerRequestOptions, RequestContext};
 use mcp_proxy_client::rmcp::{RoleServer, ServerHandler};
-use mcp_proxy_client::{CallOptions, ClientError, ProxyClient, ProxyTool};
+use mcp_proxy_client::{
+    CallOptions, CapabilityType, ClientError, ProxyAction, ProxyClient, ProxyResponseInfo,
+    ProxyTool,
+};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -24,17 +27,11 @@ fn text(content: &[ContentBlock]) -> &str {
 async fn a_tool_answers_as_in_a_native_call() {
     for client in clients().await {
         let arguments = Some(object(json!({"a": 5, "b": 3})));
-        let result = client
-            .call_tool("add", arguments, CallOptions::new())
-            .await
-            .unwrap();
+        let result = client.call_tool("add", arguments).await.unwrap();
         assert_eq!(text(&result.content), "8");
         assert_eq!(result.content[0].as_text().unwrap().annotations, None);
         assert_eq!(result.structured_content, Some(json!({"sum": 8.0})));
-        let result = client
-            .call_tool("mixed", None, CallOptions::new())
-            .await
-            .unwrap();
+        let result = client.call_tool("mixed", ()).await.unwrap();
         assert_eq!(result.content[1].as_image().unwrap().data, BINARY);
         assert!(result.content[2].as_resource().is_some());
     }
@@ -43,24 +40,15 @@ async fn a_tool_answers_as_in_a_native_call() {
 #[tokio::test]
 async fn a_tool_that_fails_has_a_result_and_an_error_has_a_code() {
     for client in clients().await {
-        let result = client
-            .call_tool("fail", None, CallOptions::new())
-            .await
-            .unwrap();
+        let result = client.call_tool("fail", ()).await.unwrap();
         assert_eq!(result.is_error, Some(true));
         assert_eq!(text(&result.content), "it failed");
-        let error = client
-            .call_tool("refuse", None, CallOptions::new())
-            .await
-            .unwrap_err();
+        let error = client.call_tool("refuse", ()).await.unwrap_err();
         assert!(
             matches!(error, ClientError::Protocol { code: -32_050, .. }),
             "{error}"
         );
-        let error = client
-            .call_tool("nope", None, CallOptions::new())
-            .await
-            .unwrap_err();
+        let error = client.call_tool("nope", ()).await.unwrap_err();
         let ClientError::ToolFailed { code, .. } = error else {
             panic!("{error}");
         };
@@ -114,7 +102,7 @@ async fn prompts_take_arguments() {
             panic!("{prompt:?}");
         };
         assert_eq!(message.text, "A haiku about rain");
-        let error = client.get_prompt("haiku", None).await.unwrap_err();
+        let error = client.get_prompt("haiku", ()).await.unwrap_err();
         assert!(
             matches!(error, ClientError::Protocol { code: -32_602, .. }),
             "{error}"
@@ -133,7 +121,11 @@ async fn progress_arrives_in_order() {
                 .unwrap()
                 .push((progress.progress, progress.total, progress.message));
         });
-        client.call_tool("count", None, options).await.unwrap();
+        client
+            .with_options(options)
+            .call_tool("count", ())
+            .await
+            .unwrap();
         let step = |step: u8| (f64::from(step), Some(3.0), Some(format!("step {step}")));
         assert_eq!(*seen.lock().unwrap(), [step(1), step(2), step(3)]);
     }
@@ -153,12 +145,16 @@ async fn a_call_that_takes_too_long_is_cancelled() {
             CallOptions::new().timeout(limit),
             CallOptions::new().max_time(limit),
         ] {
-            let error = client.call_tool("hang", None, options).await.unwrap_err();
+            let error = client
+                .with_options(options)
+                .call_tool("hang", ())
+                .await
+                .unwrap_err();
             assert!(matches!(error, ClientError::Timeout { .. }), "{error}");
             cancelled.notified().await;
         }
         // And one that nobody waits for.
-        let call = client.call_tool("hang", None, CallOptions::new());
+        let call = client.call_tool("hang", ());
         assert!(
             tokio::time::timeout(Duration::from_millis(50), call)
                 .await
@@ -182,10 +178,7 @@ async fn questions_of_the_server_are_answered_in_both_eras() {
                 Ok(answer.with_content(json!({"name": "Ada"})))
             });
         let client = connect(ProxyTool::new(PlainServer::default()), builder).await;
-        let result = client
-            .call_tool("ask", None, CallOptions::new())
-            .await
-            .unwrap();
+        let result = client.call_tool("ask", ()).await.unwrap();
         assert_eq!(text(&result.content), "Hello Ada");
     }
 }
@@ -232,7 +225,7 @@ async fn a_question_that_the_server_cancels_is_dropped() {
             }
         });
     let client = connect(Impatient { asked }, builder).await;
-    let call = client.call_tool("any", None, CallOptions::new());
+    let call = client.call_tool("any", ());
     call.await.unwrap();
     let gone = tokio::time::timeout(Duration::from_secs(10), dropped.recv()).await;
     assert_eq!(gone, Ok(None));
@@ -247,4 +240,45 @@ async fn a_closed_client_says_so() {
         client.list_prompts().await,
         Err(ClientError::Closed)
     ));
+}
+
+#[derive(serde::Serialize)]
+struct Numbers {
+    a: f64,
+    b: f64,
+}
+
+#[tokio::test]
+async fn d8_arguments_are_anything_that_serialises_to_an_object() {
+    for client in clients().await {
+        let sum = client.call_tool("add", Numbers { a: 5.0, b: 3.0 }).await;
+        assert_eq!(sum.unwrap().structured_content.unwrap()["sum"], 8.0);
+        let error = client.call_tool("add", [5, 3]).await.unwrap_err();
+        let ClientError::InvalidArguments(error) = error else {
+            panic!("{error}");
+        };
+        assert_eq!(error.code(), "invalid-arguments");
+        let error = client.get_prompt("haiku", "rain").await.unwrap_err();
+        assert!(matches!(error, ClientError::InvalidArguments(_)));
+    }
+}
+
+#[tokio::test]
+async fn d8_the_proxy_tool_has_short_forms() {
+    let server = ProxyTool::new(PlainServer::default());
+    let client = connect(server, ProxyClient::builder()).await;
+    let action = |result: &CallToolResult| ProxyResponseInfo::of_result(result)?.proxy_action;
+    let page = client.proxy_list(CapabilityType::Prompt).await.unwrap();
+    assert_eq!(action(&page), Some(ProxyAction::List));
+    let info = client.proxy_info(CapabilityType::Tool, "add").await;
+    assert_eq!(action(&info.unwrap()), Some(ProxyAction::Info));
+    let call = client.proxy_call(CapabilityType::Tool, "add", json!({"a": 5, "b": 3}));
+    assert_eq!(call.await.unwrap().structured_content.unwrap()["sum"], 8.0);
+}
+
+#[tokio::test]
+async fn d34_the_tool_of_a_single_server_speaks_of_that_server() {
+    let tool = ProxyTool::new(PlainServer::default()).tool();
+    let description = tool.description.unwrap();
+    assert!(!description.contains("servers behind"), "{description}");
 }

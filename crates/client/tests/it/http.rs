@@ -94,22 +94,20 @@ async fn a_server_of_either_era_is_used_over_http() {
             .unwrap();
         assert_eq!(client.list_tools().await.unwrap().len(), FILLERS + 7);
         let arguments = Some(object(json!({"a": 1, "b": 2})));
-        let sum = client
-            .call_tool("add", arguments, CallOptions::new())
-            .await
-            .unwrap();
+        let sum = client.call_tool("add", arguments).await.unwrap();
         assert_eq!(sum.structured_content, Some(json!({"sum": 3.0})));
         let seen = Arc::new(Mutex::new(Vec::new()));
         let reports = Arc::clone(&seen);
         let options = CallOptions::new().progress(move |progress| {
             reports.lock().unwrap().push(progress.progress);
         });
-        client.call_tool("count", None, options).await.unwrap();
-        assert_eq!(*seen.lock().unwrap(), [1.0, 2.0, 3.0]);
-        let error = client
-            .call_tool("refuse", None, CallOptions::new())
+        client
+            .with_options(options)
+            .call_tool("count", ())
             .await
-            .unwrap_err();
+            .unwrap();
+        assert_eq!(*seen.lock().unwrap(), [1.0, 2.0, 3.0]);
+        let error = client.call_tool("refuse", ()).await.unwrap_err();
         assert!(
             matches!(error, ClientError::Protocol { code: -32_050, .. }),
             "{error}"

@@ -230,10 +230,7 @@ async fn the_tools_are_read_once_to_connect_and_to_list_them() {
 
     let server = CountingServer::default();
     let client = connect(server.clone(), ProxyClient::builder().lifecycle(legacy())).await;
-    client
-        .call_tool("t", None, CallOptions::new())
-        .await
-        .unwrap();
+    client.call_tool("t", ()).await.unwrap();
     client.list_tools().await.unwrap();
     assert_eq!(server.lists.load(Ordering::SeqCst), 2);
 }
@@ -272,9 +269,6 @@ async fn notifications_of_the_server_are_heard() {
             }
         });
     let client = connect(PlainServer::default(), builder).await;
-    client
-        .call_tool("count", None, CallOptions::new())
-        .await
-        .unwrap();
+    client.call_tool("count", ()).await.unwrap();
     assert_eq!(*seen.lock().unwrap(), 3);
 }

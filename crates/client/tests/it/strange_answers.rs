@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use mcp_proxy_client::{
-    CallOptions, ClientError, ClientWarning, ProxyClient, ProxyClientBuilder, UNKNOWN_CONTENT_KEY,
+    ClientError, ClientWarning, ProxyClient, ProxyClientBuilder, UNKNOWN_CONTENT_KEY,
 };
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ async fn call(
     answer: &str,
 ) -> Result<mcp_proxy_client::rmcp::model::CallToolResult, ClientError> {
     let client = connect(carrier, calls(answer), ProxyClient::builder()).await;
-    client.call_tool("t", None, CallOptions::new()).await
+    client.call_tool("t", ()).await
 }
 
 fn result(result: &str) -> String {
@@ -145,7 +145,7 @@ async fn content_of_an_unknown_type_is_carried_as_text() {
     let prompt = json!({"messages": [{"role": "user", "content": video}]}).to_string();
     for carrier in CARRIERS {
         let client = connect(carrier, calls(result(&prompt)), ProxyClient::builder()).await;
-        let prompt = client.get_prompt("p", None).await.unwrap();
+        let prompt = client.get_prompt("p", ()).await.unwrap();
         let text = serde_json::to_value(&prompt.messages[0].content).unwrap();
         assert_eq!(text["_meta"][UNKNOWN_CONTENT_KEY]["type"], "video");
     }

@@ -52,10 +52,7 @@ async fn use_everything(client: &ProxyClient) {
     assert!(!client.list_prompts().await.unwrap().is_empty());
 
     let arguments = Some(object(json!({"a": 5, "b": 3})));
-    let sum = client
-        .call_tool("demo_add", arguments, CallOptions::new())
-        .await
-        .unwrap();
+    let sum = client.call_tool("demo_add", arguments).await.unwrap();
     assert_eq!(sum.structured_content.as_ref().unwrap()["sum"], 8.0);
     let info = ProxyResponseInfo::of_result(&sum).unwrap();
     assert_eq!(info.proxy_path.as_deref(), Some("demo_add"));
@@ -67,10 +64,7 @@ async fn use_everything(client: &ProxyClient) {
     let haiku = client.get_prompt("demo_haiku", arguments).await.unwrap();
     assert!(!haiku.messages.is_empty());
 
-    let error = client
-        .call_tool("demo_ad", None, CallOptions::new())
-        .await
-        .unwrap_err();
+    let error = client.call_tool("demo_ad", ()).await.unwrap_err();
     assert!(
         matches!(&error, ClientError::ToolFailed { code: Some(code), .. } if code == "not-found"),
         "{error}"
@@ -142,15 +136,13 @@ async fn progress_and_questions_pass_the_hub() {
         });
         let arguments = Some(object(json!({"from": 3})));
         client
-            .call_tool("demo_count_down", arguments, options)
+            .with_options(options)
+            .call_tool("demo_count_down", arguments)
             .await
             .unwrap();
         let steps = [1.0, 2.0, 3.0].map(|step| (step, Some(3.0)));
         assert_eq!(*seen.lock().unwrap(), steps);
-        let greeting = client
-            .call_tool("demo_ask_name", None, CallOptions::new())
-            .await
-            .unwrap();
+        let greeting = client.call_tool("demo_ask_name", ()).await.unwrap();
         assert_eq!(greeting.content[0].as_text().unwrap().text, "Hello, Ada!");
         client.close().await;
     }
@@ -208,19 +200,13 @@ async fn a_hub_with_the_dispatch_tool_alone_is_used_through_it() {
         assert!(add.input_schema.contains_key("properties"));
         assert!(tools.iter().any(|tool| tool.name == "convert_time"));
         let arguments = Some(object(json!({"a": 5, "b": 3})));
-        let sum = client
-            .call_tool("add", arguments, CallOptions::new())
-            .await
-            .unwrap();
+        let sum = client.call_tool("add", arguments).await.unwrap();
         let text = &sum.content[0].as_text().unwrap().text;
         assert_eq!(serde_json::from_str::<Value>(text).unwrap()["sum"], 8.0);
         assert_eq!(sum.structured_content.unwrap()["sum"], 8.0);
         let definition = client.info(CapabilityType::Tool, "add").await.unwrap();
         assert_eq!(definition["name"], "add");
-        let error = client
-            .call_tool("ad", None, CallOptions::new())
-            .await
-            .unwrap_err();
+        let error = client.call_tool("ad", ()).await.unwrap_err();
         assert!(
             matches!(&error, ClientError::ToolFailed { code: Some(code), .. } if code == "not-found"),
             "{error}"

@@ -108,10 +108,7 @@ async fn use_everything(client: ProxyClient) {
     assert!(prompts.iter().any(|prompt| prompt.name == "demo_haiku"));
 
     let arguments = Some(object(json!({"a": 5, "b": 3})));
-    let sum = client
-        .call_tool("demo_add", arguments, CallOptions::new())
-        .await
-        .unwrap();
+    let sum = client.call_tool("demo_add", arguments).await.unwrap();
     assert!(sum.content[0].as_text().unwrap().text.contains('8'));
     let info = ProxyResponseInfo::of_result(&sum).unwrap();
     assert_eq!(info.proxy_path.as_deref(), Some("demo_add"));
