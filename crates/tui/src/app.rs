@@ -4,6 +4,7 @@ mod answers;
 mod breakpoints;
 mod commands;
 mod decisions;
+mod diff_view;
 mod drafts;
 mod holds;
 mod keys;
@@ -27,9 +28,10 @@ use crate::input::{InputHistory, InputLine};
 use crate::port::{ProxyEvent, ProxyPort};
 use crate::proxy::{ProxyState, ProxyStatus};
 use crate::tab::Tab;
-use crate::text::{BodyLayout, DiffRow, client_config};
+use crate::text::client_config;
 use crate::theme::{Colours, Theme};
 use answers::RequestPurpose;
+pub use diff_view::{DiffScreenRow, DiffView};
 use holds::ExternalDecision;
 pub use servers::ServersWindow;
 
@@ -180,20 +182,6 @@ pub enum PromptKind {
     UiCommand,
 }
 
-/// Two bodies side by side.
-pub struct DiffView {
-    /// The numbers of their messages.
-    pub sequences: [u64; 2],
-    /// What they are.
-    pub titles: [String; 2],
-    /// The bodies.
-    pub bodies: [BodyLayout; 2],
-    /// Line by line.
-    pub lines: Vec<DiffRow>,
-    /// The first line shown.
-    pub top: usize,
-}
-
 /// Something said to the user.
 #[derive(Clone, Debug)]
 pub struct StatusMessage {
@@ -307,7 +295,7 @@ impl App {
             status: None,
             theme,
             colours: Colours::Themed,
-            wraps: false,
+            wraps: true,
             search: String::new(),
             listen_url: None,
             owner: ProxyOwner::Other,

@@ -22,8 +22,8 @@ mod text_area;
 mod theme;
 
 pub use app::{
-    App, ClickTarget, DetailWidth, Effect, Focus, InputEvent, Overlay, PromptKind, ProxyOwner,
-    ServersWindow, StatusTone,
+    App, ClickTarget, DetailWidth, DiffScreenRow, DiffView, Effect, Focus, InputEvent, Overlay,
+    PromptKind, ProxyOwner, ServersWindow, StatusTone,
 };
 pub use command::{COMMANDS, CommandEntry, UiCommand, keys_page};
 pub use editor::{EditPurpose, Editor, HeadText};
@@ -34,5 +34,5 @@ pub use run::{ExternalEditor, UiError, UiOptions, run};
 pub use screen::{MouseOwner, Screen, restore_terminal};
 pub use source::{RowGrouping, SessionView, ViewState};
 pub use tab::{BodyVersion, CarriedMessage, HeadFolding, Tab};
-pub use text::{BodyLayout, DiffRow, LineDifference, plain};
+pub use text::{BodyLayout, DiffRow, LineDifference, TextRow, plain};
 pub use theme::{Colours, Theme};

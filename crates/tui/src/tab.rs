@@ -205,6 +205,14 @@ impl Tab {
             RowGrouping::Messages => RowGrouping::Calls,
             RowGrouping::Calls => RowGrouping::Messages,
         };
+        // Of an answer the whole call is shown.
+        if grouping == RowGrouping::Calls
+            && let Some(request) = self
+                .selected
+                .and_then(|selected| self.view.request_of(selected))
+        {
+            self.note_selected(request);
+        }
         self.view.set_grouping(grouping);
         // With its answer, or without.
         self.detail = None;

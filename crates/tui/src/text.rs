@@ -17,14 +17,16 @@ mod shell;
 #[cfg(test)]
 mod tests;
 mod units;
+mod wrapping;
 
 pub(crate) use client_config::client_config;
-pub(crate) use compare::compare;
 pub use compare::{DiffRow, LineDifference};
+pub(crate) use compare::{IdComparison, compare};
 pub(crate) use curl::curl;
 pub(crate) use folds::Folds;
 pub(crate) use search::has;
 pub(crate) use units::short_time;
+pub use wrapping::TextRow;
 
 use std::ops::Range;
 

@@ -219,7 +219,7 @@ impl App {
                 );
             }
             Overlay::Diff(sides) => {
-                let last = sides.lines.len().saturating_sub(1);
+                let last = sides.rows.len().saturating_sub(1);
                 moved(&mut sides.top, last);
             }
             Overlay::Events { back } => *back = back.saturating_add_signed(-by).min(5_000),
@@ -245,11 +245,14 @@ impl App {
             }
             return;
         }
-        let mut stays = true;
-        self.with_detail(|detail| {
-            stays = by > 0 || detail.shift > 0;
-            detail.shift = detail.shift.saturating_add_signed(by);
-        });
+        let mut stays = by > 0;
+        // Wrapped lines have nothing to the right of the pane.
+        if !self.wraps {
+            self.with_detail(|detail| {
+                stays |= detail.shift > 0;
+                detail.shift = detail.shift.saturating_add_signed(by);
+            });
+        }
         if !stays {
             self.focus_on(Focus::List, DetailWidth::Pane);
         }

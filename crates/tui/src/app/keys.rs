@@ -123,7 +123,7 @@ impl App {
                     }
                 } else if let Some(detail) = &mut tab.detail {
                     self.focus = Focus::Detail;
-                    detail.cursor = (detail.top + line).min(detail.lines.len().saturating_sub(1));
+                    detail.cursor = (detail.top + line).min(detail.rows.len().saturating_sub(1));
                 }
             }
             _ => {}

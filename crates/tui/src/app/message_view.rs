@@ -9,7 +9,7 @@ use super::{App, DiffView, Effect, Overlay};
 use crate::proxy::ProxyStatus;
 use crate::source::RowGrouping;
 use crate::tab::{BodyVersion, Detail, body_of};
-use crate::text::{BodyLayout, compare, curl};
+use crate::text::{IdComparison, curl};
 
 /// Why there is no curl command.
 const NO_URL: &str = "no curl command: neither the server nor the proxy has a URL here (both speak stdio); y copies the message";
@@ -196,7 +196,8 @@ impl App {
         };
         let titles = [format!("#{first}"), format!("#{second}")];
         let bodies = [body(first)?, body(second)?];
-        Ok(DiffView::new([first, second], titles, bodies))
+        let ids = IdComparison::Compared;
+        Ok(DiffView::new([first, second], titles, bodies, ids))
     }
 
     fn diff_view(&mut self) -> Result<DiffView, String> {
@@ -210,7 +211,8 @@ impl App {
                 format!("#{selected} forwarded"),
             ];
             let bodies = [body_of(original), body_of(&message.raw)];
-            return Ok(DiffView::new([selected; 2], titles, bodies));
+            let ids = IdComparison::Compared;
+            return Ok(DiffView::new([selected; 2], titles, bodies, ids));
         }
         if message.modified {
             return Err(ONLY_HEAD.to_owned());
@@ -232,7 +234,9 @@ impl App {
         };
         let titles = [format!("#{first} first"), format!("#{again} replayed")];
         let bodies = [body(first)?, body(again)?];
-        Ok(DiffView::new([first, again], titles, bodies))
+        // A replay has an id of its own.
+        let ids = IdComparison::Ignored;
+        Ok(DiffView::new([first, again], titles, bodies, ids))
     }
 
     /// Shows one row for each call, or for each message.
@@ -320,17 +324,4 @@ fn sent_to(message: &ProxyMessage) -> Option<String> {
         http.header("host")?,
         http.target.as_deref()?
     ))
-}
-
-impl DiffView {
-    fn new(sequences: [u64; 2], titles: [String; 2], bodies: [BodyLayout; 2]) -> DiffView {
-        let lines = compare(&bodies[0], &bodies[1]);
-        DiffView {
-            sequences,
-            titles,
-            bodies,
-            lines,
-            top: 0,
-        }
-    }
 }

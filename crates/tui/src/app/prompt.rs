@@ -200,7 +200,10 @@ impl App {
             _ => detail.body.find_back(&needle, here.saturating_sub(1)),
         };
         match found {
-            Some(line) => detail.go_to(line),
+            Some(line) => {
+                let from = detail.body.place_in_line(&needle, line);
+                detail.go_to_text(line, from);
+            }
             None => self.complain(format!("`{needle}` was not found in this message")),
         }
     }

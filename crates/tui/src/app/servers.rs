@@ -87,7 +87,7 @@ impl App {
             }
         }
         if self.proxy.servers.is_empty() {
-            self.proxy.servers = self.proxy.hello.servers.clone();
+            self.proxy.servers = failed_first(self.proxy.hello.servers.clone());
         }
         self.servers_asked = None;
         let shown = self.tabs.first().map(|tab| tab.view.filter());
@@ -145,7 +145,7 @@ impl App {
 
     /// Takes an answer. The selected server stays selected wherever it is now.
     pub(super) fn take_servers(&mut self, servers: Vec<ServerRow>) {
-        let before = std::mem::replace(&mut self.proxy.servers, servers);
+        let before = std::mem::replace(&mut self.proxy.servers, failed_first(servers));
         let Overlay::Servers(window) = &mut self.overlay else {
             return;
         };
@@ -248,6 +248,20 @@ impl App {
         lines.reverse();
         lines
     }
+}
+
+/// The servers that cannot be used although they should be, before the others. One that is tried again stays among them.
+fn failed_first(mut servers: Vec<ServerRow>) -> Vec<ServerRow> {
+    servers.sort_by_key(|server| {
+        let health = server.health.as_ref();
+        let has_failed = health.is_some_and(|health| match health.state.as_str() {
+            "failed" => true,
+            "starting" => health.error.is_some(),
+            _ => false,
+        });
+        !has_failed
+    });
+    servers
 }
 
 /// The filter for the messages of a server.

@@ -18,17 +18,30 @@ use crate::source::{RowGrouping, ViewState};
 use crate::theme::StyleRole;
 
 /// What the status bar names, with the word for it: as much of it as there is room for.
-const STATUS: [(UiCommand, &str); 10] = [
+const STATUS: [(UiCommand, &str); 13] = [
     (UiCommand::Help, "Help"),
     (UiCommand::Filter, "Filter"),
     (UiCommand::Forward, "Forward"),
     (UiCommand::Modify, "Modify"),
     (UiCommand::Drop, "Drop"),
-    (UiCommand::Quit, "Quit"),
+    (UiCommand::Open, "Open"),
+    (UiCommand::Errors, "Errors"),
     (UiCommand::Peer, "Answer"),
-    (UiCommand::Search, "Search"),
+    (UiCommand::Wrap, "Wrap"),
+    (UiCommand::Quit, "Quit"),
     (UiCommand::Diff, "Diff"),
+    (UiCommand::Search, "Search"),
     (UiCommand::CommandLine, "Command"),
+];
+
+/// The same while two bodies are compared.
+const DIFF: [(UiCommand, &str); 6] = [
+    (UiCommand::Down, "Down"),
+    (UiCommand::Up, "Up"),
+    (UiCommand::PageDown, "Page down"),
+    (UiCommand::Wrap, "Wrap"),
+    (UiCommand::Back, "Close"),
+    (UiCommand::Help, "Help"),
 ];
 
 /// The same while the servers of a hub are shown.
@@ -106,6 +119,7 @@ fn last(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         }
         (Overlay::Editor(_), None) => editor_keys(app, frame, area),
         (Overlay::Servers(_), None) => key_bar(app, frame, area, &SERVERS),
+        (Overlay::Diff(_), None) => key_bar(app, frame, area, &DIFF),
         // Nowhere else is there room to tell that not all is shown.
         (_, None) if frame.area().height < 6 && has_filter(app) => filter(app, frame, area),
         _ => status(app, frame, area),
@@ -157,9 +171,13 @@ fn editor_keys(app: &App, frame: &mut Frame<'_>, area: Rect) {
 
 fn status(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let mut named = STATUS;
-    // What is waited for goes first where not all can be named.
-    if usize::from(area.width) < NARROW && !app.proxy.held.is_empty() {
-        named.sort_by_key(|(command, _)| command.entry().group != CommandGroup::Decide);
+    let decides = |&(command, _): &(UiCommand, &str)| command.entry().group == CommandGroup::Decide;
+    if app.proxy.held.is_empty() {
+        // Nothing waits for these keys.
+        named.sort_by_key(decides);
+    } else if usize::from(area.width) < NARROW {
+        // What is waited for goes first where not all can be named.
+        named.sort_by_key(|one| !decides(one));
     }
     key_bar(app, frame, area, &named);
 }

@@ -13,8 +13,11 @@ use super::{cut, framed, span, style, wrapped};
 use crate::app::{App, ClickArea, ClickTarget, DetailWidth, Focus};
 use crate::command::UiCommand;
 use crate::tab::{BodyVersion, Detail, Tab};
-use crate::text::{TextPiece, TextPieceKind, short_time};
+use crate::text::{BodyLine, TextPiece, TextPieceKind, TextRow, short_time};
 use crate::theme::StyleRole;
+
+/// How much of an error's text stands above the body.
+const PROBLEM_COLUMNS: usize = 200;
 
 pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     let role = match app.focus {
@@ -45,16 +48,19 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         block = block.title_bottom(Line::from(back).right_aligned());
     }
     let inner = framed(frame, block, area);
+    let width = usize::from(inner.width);
     let facts = match &detail.told {
-        Ok(told) if inner.height > 6 => facts(told, detail.sequence, app),
+        Ok(told) if inner.height > 6 => facts(told, &detail, app),
         _ => Vec::new(),
     };
-    let width = usize::from(inner.width);
     let facts: Vec<Line<'static>> = facts
         .iter()
-        .flat_map(|text| wrapped(&sanitize(text), width))
+        .flat_map(|(role, text)| {
+            let lines = wrapped(&sanitize(text), width);
+            lines.into_iter().map(|text| (*role, text))
+        })
         .take(usize::from(inner.height / 3))
-        .map(|text| Line::from(span(app, StyleRole::Faint, cut(&text, width))))
+        .map(|(role, text)| Line::from(span(app, role, cut(&text, width))))
         .collect();
     let [head, body] =
         Layout::vertical([Constraint::Length(facts.len() as u16), Constraint::Min(1)]).areas(inner);
@@ -69,57 +75,72 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
 
 fn draw_body(app: &App, detail: &mut Detail, frame: &mut Frame<'_>, area: Rect) {
     let height = usize::from(area.height);
+    let width = usize::from(area.width);
+    // The first column is for the signs of folds.
+    detail.wrap_at(app.wraps.then(|| width.saturating_sub(1)));
     let top = detail.scroll(height);
     let focused = app.focus == Focus::Detail;
-    let shown = detail.lines.iter().enumerate().skip(top).take(height);
-    let width = usize::from(area.width);
+    let shown = detail.rows.iter().enumerate().skip(top).take(height);
     let lines: Vec<Line<'static>> = shown
-        .map(|(place, line)| {
-            let is_cursor = focused && place == detail.cursor;
-            body_line(app, detail, *line, is_cursor, width)
+        .map(|(place, row)| {
+            let mut spans = body_row(app, detail, row, width);
+            if focused && place == detail.cursor {
+                let selected = style(app, StyleRole::Selected);
+                spans = spans
+                    .into_iter()
+                    .map(|span| span.patch_style(selected))
+                    .collect();
+            }
+            Line::from(spans)
         })
         .collect();
-    let mut text = Paragraph::new(lines);
-    if app.wraps {
-        text = text.wrap(Wrap { trim: false });
-    }
-    frame.render_widget(text, area);
+    frame.render_widget(Paragraph::new(lines), area);
 }
 
-fn body_line(
-    app: &App,
-    detail: &Detail,
-    line: usize,
-    is_cursor: bool,
-    width: usize,
-) -> Line<'static> {
-    let Some(text) = detail.body.lines().get(line) else {
-        return Line::default();
+fn body_row(app: &App, detail: &Detail, row: &TextRow, width: usize) -> Vec<Span<'static>> {
+    let Some(text) = detail.body.lines().get(row.line) else {
+        return Vec::new();
     };
-    let folded = detail.folds.is_folded(line);
-    let sign = match (text.opens.is_some(), folded) {
+    let folded = detail.folds.is_folded(row.line);
+    let sign = match (text.opens.is_some() && row.from == 0, folded) {
         (true, true) => "▸",
         (true, false) => "▾",
         (false, _) => " ",
     };
     let mut spans = vec![span(app, StyleRole::Faint, sign)];
-    let mut skip = detail.shift;
+    match app.wraps {
+        true => {
+            spans.push(Span::raw(" ".repeat(row.indent)));
+            let pieces = text.row_pieces(row).into_iter();
+            spans.extend(pieces.map(|(text, kind)| piece_span(app, text.to_owned(), kind)));
+        }
+        false => push_cut(app, text, detail.shift, width, &mut spans),
+    }
+    if folded && row.to.is_none() {
+        spans.push(span(app, StyleRole::Faint, detail.body.summary(row.line)));
+    }
+    spans
+}
+
+/// The part of a line that is on the screen where lines are cut: a megabyte on one line is drawn at every frame.
+fn push_cut(
+    app: &App,
+    text: &BodyLine,
+    shift: usize,
+    width: usize,
+    spans: &mut Vec<Span<'static>>,
+) {
+    let mut skip = shift;
     let indent = usize::from(text.indent);
     let before = indent.saturating_sub(skip);
     spans.push(Span::raw(" ".repeat(before)));
     skip = skip.saturating_sub(indent);
-    // Long strings are cut here already: a megabyte on one line is drawn at every frame.
-    let columns = if app.wraps { width * 64 } else { width };
-    let mut room = columns.saturating_sub(before + 1);
+    let mut room = width.saturating_sub(before + 1);
     let is_cut = is_wider(&text.pieces, skip + room);
     room = room.saturating_sub(usize::from(is_cut));
     for piece in &text.pieces {
         let shown = on_screen(&piece.text, &mut skip, &mut room);
-        let mut one = span(app, role_of(piece.kind), shown);
-        if !app.search.is_empty() && crate::text::has(&piece.text, &app.search) {
-            one = one.patch_style(style(app, StyleRole::Found));
-        }
-        spans.push(one);
+        spans.push(piece_span(app, shown, piece.kind));
         if room == 0 {
             break;
         }
@@ -127,17 +148,15 @@ fn body_line(
     if is_cut {
         spans.push(span(app, StyleRole::Faint, "…"));
     }
-    if folded {
-        spans.push(span(app, StyleRole::Faint, detail.body.summary(line)));
+}
+
+fn piece_span(app: &App, text: String, kind: TextPieceKind) -> Span<'static> {
+    let is_found = !app.search.is_empty() && crate::text::has(&text, &app.search);
+    let one = span(app, role_of(kind), text);
+    match is_found {
+        true => one.patch_style(style(app, StyleRole::Found)),
+        false => one,
     }
-    if is_cursor {
-        let selected = style(app, StyleRole::Selected);
-        spans = spans
-            .into_iter()
-            .map(|span| span.patch_style(selected))
-            .collect();
-    }
-    Line::from(spans)
 }
 
 /// Whether pieces take more columns than this; no more of them is looked at than it takes to know.
@@ -182,8 +201,23 @@ pub(crate) fn role_of(kind: TextPieceKind) -> StyleRole {
     }
 }
 
-/// What is known besides the body, the most useful first.
-fn facts(told: &MessageWithContext, sequence: u64, app: &App) -> Vec<String> {
+/// What is known besides the body, the most useful first: above all what is wrong with it.
+fn facts(told: &MessageWithContext, detail: &Detail, app: &App) -> Vec<(StyleRole, String)> {
+    let problem = detail.problem.as_ref().map(|problem| {
+        let text = problem.text.as_deref().unwrap_or_default();
+        let text = text.lines().next().unwrap_or_default();
+        let text = match text.is_empty() {
+            true => problem.what.clone(),
+            false => format!("{}: {}", problem.what, cut(text, PROBLEM_COLUMNS)),
+        };
+        (StyleRole::Bad, text)
+    });
+    let rest = known_facts(told, detail.sequence, app).into_iter();
+    let rest = rest.map(|text| (StyleRole::Faint, text));
+    problem.into_iter().chain(rest).collect()
+}
+
+fn known_facts(told: &MessageWithContext, sequence: u64, app: &App) -> Vec<String> {
     let message = &told.message;
     let mut lines = Vec::new();
     if app.tab == 0

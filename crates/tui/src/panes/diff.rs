@@ -6,23 +6,30 @@ use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Paragraph};
 
 use super::{cut, span, style};
-use crate::app::{App, DiffView, Overlay};
-use crate::text::{BodyLayout, DiffRow, LineDifference};
+use crate::app::{App, DiffScreenRow, DiffView, Overlay};
+use crate::text::{BodyLayout, LineDifference};
 use crate::theme::StyleRole;
 
 pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
-    let Overlay::Diff(sides) = &app.overlay else {
+    let halves = Layout::horizontal([Constraint::Percentage(50), Constraint::Min(1)]).areas(area);
+    let halves: [Rect; 2] = halves;
+    let Overlay::Diff(view) = &mut app.overlay else {
+        return;
+    };
+    // Each has a frame, and a column for the sign.
+    let columns = halves.map(|half| usize::from(half.width.saturating_sub(3)));
+    view.wrap_at(app.wraps.then_some(columns));
+    let Overlay::Diff(view) = &app.overlay else {
         return;
     };
     frame.render_widget(Clear, area);
-    let halves = Layout::horizontal([Constraint::Percentage(50), Constraint::Min(1)]).areas(area);
-    let [left, right]: [Rect; 2] = halves;
-    half(app, frame, left, sides, 0);
-    half(app, frame, right, sides, 1);
+    for (side, area) in halves.into_iter().enumerate() {
+        half(app, frame, area, view, side);
+    }
 }
 
-fn half(app: &App, frame: &mut Frame<'_>, area: Rect, sides: &DiffView, side: usize) {
-    let changed = sides
+fn half(app: &App, frame: &mut Frame<'_>, area: Rect, view: &DiffView, side: usize) {
+    let changed = view
         .lines
         .iter()
         .filter(|line| line.kind != LineDifference::Same)
@@ -34,39 +41,40 @@ fn half(app: &App, frame: &mut Frame<'_>, area: Rect, sides: &DiffView, side: us
         (_, count) => format!(" {count} lines differ "),
     };
     let block = Block::bordered()
-        .title(format!(" {} ", sides.titles[side]))
+        .title(format!(" {} ", view.titles[side]))
         .title_bottom(bottom)
         .border_style(style(app, StyleRole::Focus));
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let width = usize::from(inner.width);
-    let lines = sides
-        .lines
-        .iter()
-        .skip(sides.top)
-        .take(usize::from(inner.height));
-    let lines: Vec<Line<'static>> = lines
-        .map(|line| one(app, &sides.bodies[side], line, side, width))
+    let rows = view.rows.iter().skip(view.top);
+    let rows = rows.take(usize::from(inner.height));
+    let rows: Vec<Line<'static>> = rows
+        .map(|row| screen_row(app, &view.bodies[side], row, side, width))
         .collect();
-    frame.render_widget(Paragraph::new(lines), inner);
+    frame.render_widget(Paragraph::new(rows), inner);
 }
 
-fn one(app: &App, body: &BodyLayout, line: &DiffRow, side: usize, width: usize) -> Line<'static> {
-    let place = if side == 0 { line.left } else { line.right };
-    let text = place.and_then(|place| body.lines().get(place));
-    let text = text.map_or(String::new(), |line| {
-        let pieces: String = line
-            .pieces
-            .iter()
-            .map(|piece| piece.text.as_str())
-            .collect();
-        " ".repeat(usize::from(line.indent)) + &pieces
+fn screen_row(
+    app: &App,
+    body: &BodyLayout,
+    row: &DiffScreenRow,
+    side: usize,
+    width: usize,
+) -> Line<'static> {
+    let part = row.sides[side];
+    let text = part.and_then(|part| {
+        let line = body.lines().get(part.line)?;
+        let pieces = line.row_pieces(&part).into_iter();
+        let text: String = pieces.map(|(text, _)| text).collect();
+        Some(" ".repeat(part.indent) + &text)
     });
-    let (sign, role) = match (line.kind, side) {
+    let (sign, role) = match (row.kind, side) {
         (LineDifference::Same, _) => (' ', StyleRole::Plain),
-        (_, _) if place.is_none() => (' ', StyleRole::Faint),
+        (_, _) if part.is_none() => (' ', StyleRole::Faint),
         (_, 0) => ('-', StyleRole::Removed),
         (_, _) => ('+', StyleRole::Added),
     };
-    Line::from(span(app, role, cut(&format!("{sign}{text}"), width)))
+    let text = format!("{sign}{}", text.unwrap_or_default());
+    Line::from(span(app, role, cut(&text, width)))
 }

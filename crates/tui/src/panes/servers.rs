@@ -15,7 +15,7 @@ use crate::proxy::ProxyStatus;
 use crate::theme::StyleRole;
 
 /// Lines that the details of a server get before the list may have more.
-const DETAILS: u16 = 9;
+const DETAILS: u16 = 6;
 /// Below this height there are no details.
 const LIST_ONLY: u16 = 8;
 /// Below this width there are only names and states.
@@ -65,12 +65,15 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     }
 }
 
-/// As long as no client is connected: what to put into a client's config. Gives the rest of the area.
+/// As long as no client is connected: what to put into a client's config, or only the URL where the servers need the room.
+/// Gives the rest of the area.
 fn draw_invitation(app: &App, frame: &mut Frame<'_>, area: Rect) -> Rect {
-    let config = match app.client_config() {
-        Some(config) if app.proxy.clients() == 0 => config,
-        _ => return area,
+    let Some((url, config)) = app.client_address().zip(app.client_config()) else {
+        return area;
     };
+    if app.proxy.clients() > 0 {
+        return area;
+    }
     let mut lines = vec![
         Line::default(),
         Line::from(span(
@@ -82,6 +85,12 @@ fn draw_invitation(app: &App, frame: &mut Frame<'_>, area: Rect) -> Rect {
     let config = sanitize_json(&config);
     let parts = config.lines().map(|line| format!("  {line}"));
     lines.extend(parts.map(|part| Line::from(span(app, StyleRole::Plain, part))));
+    let servers = app.proxy.servers.len() as u16 + 1;
+    if area.height < servers + DETAILS + lines.len() as u16 {
+        let text = format!(" Waiting for a client at {}", sanitize(url));
+        let text = cut(&text, usize::from(area.width));
+        lines = vec![Line::from(span(app, StyleRole::Focus, text))];
+    }
     let height = lines.len() as u16;
     if area.height < LIST_ONLY + height {
         return area;

@@ -134,6 +134,12 @@ impl SessionView {
         self.carried_message(answer).ok()
     }
 
+    /// Of an answer: the request whose row shows the whole call.
+    pub fn request_of(&self, sequence: u64) -> Option<u64> {
+        let rows = self.rows()?;
+        rows.sequence(rows.call_of(rows.find(sequence)?)?)
+    }
+
     /// The message that answers this one, or the request that this one answers.
     pub fn peer(&self, sequence: u64) -> Option<u64> {
         let rows = self.rows()?;

@@ -2,9 +2,9 @@
 
 use std::io::{self, Read as _};
 
-use mcp_proxy_session::{HttpHead, MessageWithContext, RawBody};
+use mcp_proxy_session::{HttpHead, MessageProblem, MessageWithContext, RawBody};
 
-use crate::text::{BodyLayout, Folds, LAID_OUT, short_time};
+use crate::text::{BodyLayout, Folds, LAID_OUT, TextRow, short_time};
 
 /// Which bytes of a message are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,22 +44,26 @@ pub struct Detail {
     pub http: Option<HttpHead>,
     /// Its answer, where calls are shown and not messages.
     pub answer: Option<CarriedMessage>,
+    /// What is wrong with it, or with its answer.
+    pub problem: Option<MessageProblem>,
     /// Its bytes, laid out, with the head above and the answer below.
     pub body: BodyLayout,
     /// Which bytes.
     pub shown: BodyVersion,
     /// What is folded.
     pub folds: Folds,
-    /// The lines that are drawn, by their place in the body.
-    pub lines: Vec<usize>,
-    /// The line the cursor is on, among those.
+    /// The rows that are drawn: all lines that no fold hides.
+    pub rows: Vec<TextRow>,
+    /// The row the cursor is on.
     pub cursor: usize,
-    /// The first line on the screen, among those.
+    /// The first row on the screen.
     pub top: usize,
-    /// Columns that are shifted out to the left.
+    /// Columns that are shifted out to the left, where lines are cut.
     pub shift: usize,
-    /// Lines that fit the screen, as it was last drawn.
+    /// Rows that fit the screen, as it was last drawn.
     pub height: usize,
+    /// The columns that lines are wrapped at.
+    columns: Option<usize>,
     /// So much of the body is laid out.
     most: usize,
     heads: HeadFolding,
@@ -83,16 +87,19 @@ impl Detail {
             told,
             http,
             answer,
+            problem: None,
             shown: BodyVersion::Sent,
             folds: Folds::default(),
-            lines: Vec::new(),
+            rows: Vec::new(),
             cursor: 0,
             top: 0,
             shift: 0,
             height: 1,
+            columns: None,
             most,
             heads,
         };
+        detail.note_problem();
         detail.lay_out();
         detail
     }
@@ -116,9 +123,17 @@ impl Detail {
         let before = version(self);
         self.told = told;
         self.answer = answer;
+        self.note_problem();
         if before != version(self) {
             self.lay_out();
         }
+    }
+
+    fn note_problem(&mut self) {
+        let own = self.told.as_ref().ok();
+        let answer = self.answer.as_ref().map(|answer| &answer.told);
+        let mut both = own.into_iter().chain(answer);
+        self.problem = both.find_map(MessageWithContext::problem);
     }
 
     /// Lays out the whole body, if only its beginning was.
@@ -193,30 +208,61 @@ impl Detail {
 
     /// Draws other lines, because something was folded or unfolded.
     pub fn fold_changed(&mut self) {
-        self.lines = self.body.shown(&self.folds);
-        self.cursor = self.cursor.min(self.lines.len().saturating_sub(1));
+        let lines = self.body.shown(&self.folds);
+        self.rows = self.body.rows(&lines, self.columns);
+        self.cursor = self.cursor.min(self.rows.len().saturating_sub(1));
+    }
+
+    /// Wraps long lines at this many columns, or cuts them. The cursor and the first row stay at their text.
+    pub fn wrap_at(&mut self, columns: Option<usize>) {
+        if self.columns == columns {
+            return;
+        }
+        self.columns = columns;
+        self.shift = 0;
+        let text_at = |rows: &[TextRow], place: usize| {
+            let row = rows.get(place);
+            row.map_or((0, 0), |row| (row.line, row.from))
+        };
+        let places = [self.cursor, self.top].map(|place| text_at(&self.rows, place));
+        self.fold_changed();
+        let [cursor, top] = places.map(|(line, from)| self.row_of(line, from));
+        (self.cursor, self.top) = (cursor, top);
+    }
+
+    /// The row with this byte of a line of the body; if that is folded, the row before it.
+    fn row_of(&self, line: usize, from: usize) -> usize {
+        let is_before = |row: &TextRow| (row.line, row.from) <= (line, from);
+        self.rows.partition_point(is_before).saturating_sub(1)
     }
 
     /// The line of the body that the cursor is on.
     pub fn line(&self) -> Option<usize> {
-        self.lines.get(self.cursor).copied()
+        self.rows.get(self.cursor).map(|row| row.line)
     }
 
     /// Moves the cursor.
     pub fn move_by(&mut self, by: isize) {
-        let last = self.lines.len().saturating_sub(1);
+        let last = self.rows.len().saturating_sub(1);
         self.cursor = self.cursor.saturating_add_signed(by).min(last);
     }
 
     /// Puts the cursor on a line of the body, which is unfolded if need be.
     pub fn go_to(&mut self, line: usize) {
-        if self.lines.binary_search(&line).is_err() {
+        self.go_to_text(line, 0);
+    }
+
+    /// Puts the cursor on the row with this byte of a line of the body.
+    pub fn go_to_text(&mut self, line: usize, from: usize) {
+        if self
+            .rows
+            .binary_search_by_key(&line, |row| row.line)
+            .is_err()
+        {
             self.folds.reveal(&self.body, line);
             self.fold_changed();
         }
-        if let Ok(place) = self.lines.binary_search(&line) {
-            self.cursor = place;
-        }
+        self.cursor = self.row_of(line, from);
     }
 
     /// The first line on the screen, so that the cursor is on it.

@@ -1,5 +1,6 @@
 //! Two bodies side by side, line by line.
 
+use super::json::STEP;
 use super::{BodyLayout, BodyLine, TextPieceKind};
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::hash::Hash;
@@ -33,18 +34,34 @@ pub enum LineDifference {
     Removed,
 }
 
+/// Whether messages with other JSON-RPC ids differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IdComparison {
+    /// They do.
+    Compared,
+    /// They do not: a request that is sent again has another id.
+    Ignored,
+}
+
 /// Compares two bodies. Every line of both is in the answer once, in order.
-pub(crate) fn compare(left: &BodyLayout, right: &BodyLayout) -> Vec<DiffRow> {
+pub(crate) fn compare(left: &BodyLayout, right: &BodyLayout, ids: IdComparison) -> Vec<DiffRow> {
     let deadline = Instant::now().checked_add(PATIENCE);
     // Where only one is JSON, the other has its layout in its text.
     let written = match left.form() == right.form() {
         true => written,
         false => only_text,
     };
-    let keys = |body: &BodyLayout| body.lines().iter().map(written).collect::<Vec<_>>();
+    let keys = |body: &BodyLayout| {
+        let keys = body.lines().iter().map(|line| match ids {
+            IdComparison::Ignored if is_jsonrpc_id(line) => (line.indent, String::new()),
+            _ => written(line),
+        });
+        keys.collect::<Vec<_>>()
+    };
     let mut rows = DiffBuilder {
         left,
         right,
+        ids,
         deadline,
         rows: Vec::with_capacity(left.lines().len().max(right.lines().len())),
     };
@@ -72,6 +89,12 @@ fn only_text(line: &BodyLine) -> (u16, String) {
     let text = line.text();
     let text = text.trim();
     (0, text.strip_suffix(',').unwrap_or(text).to_owned())
+}
+
+/// The `id` of a message itself, one level deep.
+fn is_jsonrpc_id(line: &BodyLine) -> bool {
+    let key = line.pieces.first();
+    usize::from(line.indent) == STEP && key.is_some_and(|key| key.text == "\"id\"")
 }
 
 /// Which member a line is of: its place and its key, as far as that can be seen.
@@ -108,6 +131,7 @@ fn stretches<T: Eq + Hash>(left: &[T], right: &[T], deadline: Option<Instant>) -
 struct DiffBuilder<'a> {
     left: &'a BodyLayout,
     right: &'a BodyLayout,
+    ids: IdComparison,
     deadline: Option<Instant>,
     rows: Vec<DiffRow>,
 }
@@ -133,7 +157,10 @@ impl DiffBuilder<'_> {
         let (left_rest, right_rest) = (left.start + both..left.end, right.start + both..right.end);
         for (left, right) in left.zip(right) {
             // A comparison that ran out of time has not looked at every line.
-            let is_same = written(&self.left.lines()[left]) == written(&self.right.lines()[right]);
+            let lines = [&self.left.lines()[left], &self.right.lines()[right]];
+            let is_ignored =
+                self.ids == IdComparison::Ignored && lines.into_iter().all(is_jsonrpc_id);
+            let is_same = is_ignored || written(lines[0]) == written(lines[1]);
             let kind = if is_same {
                 LineDifference::Same
             } else {

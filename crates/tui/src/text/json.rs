@@ -8,7 +8,7 @@ use super::{BodyLine, MOST_LINES, TextPieceKind};
 const DEEPEST: usize = 40;
 
 /// Columns a level.
-const STEP: usize = 2;
+pub(super) const STEP: usize = 2;
 
 const SPACE: [char; 4] = [' ', '\t', '\r', '\n'];
 

@@ -1,6 +1,6 @@
 //! Looking for text in what is shown of a body.
 
-use super::BodyLayout;
+use super::{BodyLayout, BodyLine};
 
 /// What is looked for. Like in `vi` with `smartcase`: lower case finds both cases.
 struct Needle<'a> {
@@ -30,6 +30,16 @@ impl BodyLayout {
         let from = from_line.saturating_add(1).min(self.lines().len());
         let after = (from..self.lines().len()).rev();
         self.first(needle, (0..from).rev().chain(after))
+    }
+
+    /// The byte of a line's text that `needle` begins with, by the same rule.
+    pub(crate) fn place_in_line(&self, needle: &str, line: usize) -> usize {
+        let text = self.lines().get(line).map(BodyLine::text);
+        let text = text.unwrap_or_default();
+        // Lower case is hardly ever longer or shorter, and then a row more or less does not matter.
+        let found = text.find(needle);
+        let found = found.or_else(|| text.to_lowercase().find(needle));
+        found.unwrap_or_default()
     }
 
     fn first(&self, needle: &str, mut lines: impl Iterator<Item = usize>) -> Option<usize> {

@@ -35,8 +35,11 @@ fn a_request_and_its_answer_share_a_row() {
         (8, Some(9)),
     ];
     assert_eq!(shown(&mut stage), calls);
-    // The answer that was selected is at the place of its call.
-    assert_eq!(stage.app.tabs[0].place(), Some(4));
+    // Of the answer that was selected the call is.
+    assert_eq!(
+        (stage.selected(), stage.app.tabs[0].place()),
+        (Some(8), Some(4))
+    );
     stage.press(&["k"]);
     assert_eq!(stage.selected(), Some(6));
     let screen = stage.screen(120, 40);
@@ -50,6 +53,24 @@ fn a_request_and_its_answer_share_a_row() {
     stage.all_read(9);
     assert_eq!(stage.app.tabs[0].view.grouping(), RowGrouping::Messages);
     assert_eq!((shown(&mut stage).len(), stage.selected()), (9, Some(6)));
+}
+
+#[test]
+fn d16_calls_show_the_request_and_the_selected_answer_at_once() {
+    let mut stage = listed();
+    stage.press(&["!"]);
+    stage.all_read(9);
+    stage.until("one is left", |app| app.tabs[0].view.len() == 1);
+    assert_eq!(stage.selected(), Some(9));
+    stage.press(&["C"]);
+    stage.all_read(9);
+    let screen = stage.screen(160, 45);
+    assert!(screen.contains("/srv/notes/plan.txt\""), "{screen}");
+    assert!(screen.contains("\"isError\": true"), "{screen}");
+    // And back at the answer, which is all that the filter shows.
+    stage.press(&["C"]);
+    stage.all_read(9);
+    stage.until("it is selected", |app| app.tabs[0].selected == Some(9));
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn the_message_has_keys_of_its_own() {
         (stage.app.focus, stage.selected()),
         (Focus::Detail, Some(9))
     );
-    let lines = |stage: &TestUi| stage.app.tabs[0].detail.as_ref().unwrap().lines.len();
+    let lines = |stage: &TestUi| stage.app.tabs[0].detail.as_ref().unwrap().rows.len();
     let all = lines(&stage);
     stage.press(&["g", "space"]);
     assert_eq!(lines(&stage), 1);

@@ -248,14 +248,15 @@ fn servers(user: &mut Notices) {
     user.at("a hub without servers", crate::servers::of(json!([])));
     user.keys(&["r"]);
     user.at("the servers of a hub", crate::servers::hub_window());
+    user.stage.press(&["j"]);
     for key in ["r", "e", "d", "R"] {
         user.keys(&[key]);
         user.answer(json!({}));
         user.keys(&[key]);
         user.refuse();
     }
-    user.keys(&["G", "enter"]);
     user.keys(&["g", "enter"]);
+    user.keys(&["g", "j", "enter"]);
     user.stage.press(&["v"]);
     user.stage.gone("the proxy has ended");
     user.tell("gone");

@@ -174,6 +174,31 @@ fn a_notification_has_no_answer_to_compare() {
 }
 
 #[test]
+fn d19_the_id_of_a_replay_is_not_a_difference() {
+    let mut stage = TestUi::live(record::ordinary());
+    stage.command("6");
+    stage.press(&["r"]);
+    let record = stage.record.on(2).by(Origin::Replay);
+    let call = record.call(77, "search", r#"{"query":"rust proxies"}"#);
+    record.result(
+        77,
+        call,
+        r#"{"content":[{"type":"text","text":"3 results"}],"id":7}"#,
+    );
+    stage.record.flush();
+    let answer = json!({"request": 10, "answer": 11, "conn": "c2", "latency_ms": 1.0, "raw": "{}"});
+    stage.expect("replay", json!({"sequence": 6}), Ok(answer));
+    stage.all_read(11);
+    stage.press(&["D"]);
+    assert_eq!(compared(&stage), [7, 11]);
+    let differing = differences(&stage);
+    stage.press(&["esc"]);
+    // Two messages that the user chooses are compared in full.
+    stage.command("diff 7 11");
+    assert_eq!(differences(&stage), differing + 1);
+}
+
+#[test]
 fn an_edit_is_compared_with_what_was_received() {
     let mut stage = edited();
     stage.press(&["D"]);

@@ -3,7 +3,9 @@
 use mcp_proxy_tui::{Colours, Theme};
 use ratatui::style::Color;
 
-use crate::scenes::{SCENES, filtered, held, listed};
+use crate::record;
+use crate::scenes::{SCENES, filtered, held, listed, replayed};
+use crate::test_ui::TestUi;
 
 #[test]
 fn every_screen() {
@@ -82,17 +84,73 @@ fn the_filter_is_seen_at_every_width() {
 #[test]
 fn lines_that_are_cut_say_so() {
     let mut stage = listed();
+    stage.press(&["W"]);
     let screen = stage.screen(80, 24);
     assert!(screen.contains("no such file: /srv/…│"), "{screen}");
     stage.press(&["tab", "right"]);
     let screen = stage.screen(80, 24);
     assert!(screen.contains("no such file: /srv/notes/pl…│"), "{screen}");
-    stage.press(&["W"]);
-    assert!(stage.screen(80, 24).contains("plan.txt"));
     // One that just fits is whole.
-    stage.press(&["W", "left"]);
+    stage.press(&["left"]);
     let screen = stage.screen(160, 50);
     assert!(screen.contains("plan.txt\""), "{screen}");
+}
+
+#[test]
+fn d9_an_error_is_read_at_80_columns() {
+    let mut stage = listed();
+    let screen = stage.screen(80, 24);
+    // The first line above the body, and the whole text in it.
+    let text = "tool error: no such file:";
+    assert!(screen.contains(text), "{screen}");
+    assert_eq!(screen.matches("plan.txt").count(), 2, "{screen}");
+    let keys = screen.lines().last().unwrap_or_default();
+    assert!(keys.contains("W:") && keys.contains("Enter:"), "{keys}");
+    // Also of the answer in the row of a call.
+    stage.press(&["C"]);
+    stage.all_read(9);
+    assert!(stage.screen(80, 24).contains(text));
+}
+
+#[test]
+fn d9_every_part_of_a_long_text_can_be_reached() {
+    let mut record = record::ordinary();
+    let call = record.call(4, "search", "{}");
+    let words: Vec<String> = (0..500).map(|number| format!("word{number}")).collect();
+    let text = words.join(" ");
+    record.result(
+        4,
+        call,
+        &format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#),
+    );
+    record.flush();
+    let mut stage = TestUi::live(record);
+    stage.all_read(11);
+    stage.press(&["G", "tab"]);
+    let mut seen = stage.screen(80, 24);
+    for _ in 0..60 {
+        stage.press(&["pagedown"]);
+        seen.push_str(&stage.screen(80, 24));
+    }
+    for word in &words {
+        assert!(seen.contains(word.as_str()), "{word}");
+    }
+    stage.press(&["g", "/"]);
+    stage.letters("word321 ");
+    stage.press(&["enter"]);
+    assert!(stage.screen(80, 24).contains("word321"));
+    // The text stays where it is at another width.
+    assert!(stage.screen(160, 45).contains("word321"));
+}
+
+#[test]
+fn d9_a_comparison_wraps() {
+    let mut stage = replayed();
+    stage.press(&["D"]);
+    let screen = stage.screen(80, 24);
+    assert!(screen.contains("plan.txt\""), "{screen}");
+    stage.press(&["W"]);
+    assert!(!stage.screen(80, 24).contains("plan.txt\""));
 }
 
 #[test]

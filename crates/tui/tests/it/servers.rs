@@ -41,13 +41,17 @@ pub fn of(servers: Value) -> TestUi {
 
 /// A hub that has just started in this terminal: no client is connected.
 pub fn hub_at_start() -> TestUi {
+    hub_at_start_with(some_servers())
+}
+
+fn hub_at_start_with(servers: Value) -> TestUi {
     let record = record::ordinary();
     let hello = json!({"protocol": 2, "version": "0.1.0", "target": "mcp-proxy serve (git, docs)",
         "client": "streamable_http", "server": "in_process", "record": record.path(), "pid": 4711,
-        "listens": "http://127.0.0.1:8888/mcp", "servers": some_servers()});
+        "listens": "http://127.0.0.1:8888/mcp", "servers": servers});
     let mut stage = TestUi::silent(record, hello);
     stage.app.owner = ProxyOwner::Here;
-    stage.servers = some_servers();
+    stage.servers = servers;
     stage.until("the hub has answered", |app| !app.tabs.is_empty());
     stage.all_read(9);
     stage
@@ -129,6 +133,29 @@ fn a_hub_shows_its_servers_until_the_first_client_connects() {
 }
 
 #[test]
+fn d31_failed_servers_come_first_and_are_not_pushed_off_the_screen() {
+    let mut list: Vec<Value> = (1..=8)
+        .map(|number| {
+            let health = json!({"state": "ready", "tools": number, "scope": "auto"});
+            server(&format!("server-{number}"), "stdio", "uvx server", health)
+        })
+        .collect();
+    let health = json!({"state": "failed", "scope": "auto", "error": "no such program"});
+    list.push(server("broken", "stdio", "nothing", health));
+    let mut stage = hub_at_start_with(json!(list));
+    let screen = stage.screen(80, 24);
+    let rows: Vec<&str> = screen.lines().collect();
+    assert!(rows[3].contains("broken"), "{screen}");
+    assert!(screen.contains("last error: no such program"), "{screen}");
+    for number in 1..=8 {
+        assert!(screen.contains(&format!(" server-{number} ")), "{screen}");
+    }
+    assert!(screen.contains("http://127.0.0.1:8888/mcp"), "{screen}");
+    // Where there is room, the whole entry for a config is there too.
+    assert!(stage.screen(160, 45).contains("mcpServers"));
+}
+
+#[test]
 fn a_window_that_was_used_stays_when_a_client_connects() {
     let mut stage = hub_at_start();
     let client = json!({"connection": 1, "client": {"name": null, "transport": "streamable_http"},
@@ -144,7 +171,7 @@ fn a_window_that_was_used_stays_when_a_client_connects() {
 #[test]
 fn keys_are_about_the_selected_server() {
     let mut stage = hub_window();
-    stage.press(&["j", "r"]);
+    stage.press(&["j", "j", "r"]);
     stage.expect("servers.restart", json!({"server": "docs"}), Ok(json!({})));
     stage.says(&["docs"]);
     stage.press(&["k", "d"]);
@@ -159,7 +186,7 @@ fn keys_are_about_the_selected_server() {
     // Keys of the panes mean nothing here.
     stage.press(&["F5", "F8", "i", "s", "c", "b", "tab", "m"]);
     assert_eq!(stage.asked(), []);
-    assert_eq!(selected(&stage), 2);
+    assert_eq!(selected(&stage), 3);
     stage.press(&["esc"]);
     assert!(stage.is_plain());
 }
@@ -218,7 +245,7 @@ fn the_selected_server_stays_selected_when_others_come_and_go() {
 #[test]
 fn the_list_shows_the_messages_of_one_server_also_after_a_restart() {
     let mut stage = hub_window();
-    stage.press(&["enter"]);
+    stage.press(&["j", "enter"]);
     stage.all_read(10);
     assert!(stage.is_plain());
     stage.says(&["git"]);
@@ -232,15 +259,15 @@ fn the_list_shows_the_messages_of_one_server_also_after_a_restart() {
     stage.all_read(11);
     assert_eq!(stage.app.tabs[0].view.len(), 2);
     stage.press(&["v"]);
-    assert_eq!(selected(&stage), 0);
+    assert_eq!(selected(&stage), 1);
 }
 
 #[test]
 fn a_server_without_messages_keeps_the_window() {
     let mut stage = hub_window();
-    stage.press(&["G", "enter"]);
+    stage.press(&["g", "enter"]);
     stage.complains(&["a-server-with-a-name"]);
-    assert_eq!(selected(&stage), 3);
+    assert_eq!(selected(&stage), 0);
 }
 
 #[test]

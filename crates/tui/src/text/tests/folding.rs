@@ -78,7 +78,7 @@ fn compared(left: &str, right: &str) -> Vec<String> {
         BodyLayout::of(right.as_bytes()),
     );
     let text = |body: &BodyLayout, line: Option<usize>| line.map(|line| body.lines()[line].text());
-    compare(&left, &right)
+    compare(&left, &right, IdComparison::Compared)
         .into_iter()
         .map(|row| {
             let mark = match row.kind {
@@ -137,7 +137,7 @@ fn large_bodies_take_no_time_that_anybody_notices() {
     assert_eq!(left.summary(0), "… 50000 items ]");
     assert_eq!(left.find("not there", 7), None);
     folds.reveal(&left, 100_000);
-    let rows = compare(&left, &right);
+    let rows = compare(&left, &right, IdComparison::Compared);
     assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
     let lines =
         |side: fn(&DiffRow) -> Option<usize>| rows.iter().filter_map(side).collect::<Vec<_>>();

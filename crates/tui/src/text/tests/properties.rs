@@ -86,7 +86,7 @@ proptest! {
     #[test]
     fn every_line_is_compared_once(left in hostile(), right in hostile()) {
         let (left, right) = (BodyLayout::of(left.as_bytes()), BodyLayout::of(right.as_bytes()));
-        let rows = compare(&left, &right);
+        let rows = compare(&left, &right, IdComparison::Compared);
         let lefts: Vec<usize> = rows.iter().filter_map(|row| row.left).collect();
         let rights: Vec<usize> = rows.iter().filter_map(|row| row.right).collect();
         prop_assert_eq!(lefts, (0..left.lines().len()).collect::<Vec<_>>());
