@@ -15,7 +15,7 @@ const OF_ONE_CLIENT: usize = 2;
 
 /// How long a piece of work may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WorkLength {
+pub(crate) enum WorkLength {
     /// As long as it takes to read a file.
     Short,
     /// Seconds of computing.

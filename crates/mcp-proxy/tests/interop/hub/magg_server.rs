@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use mcp_proxy_client::{
-    BatchOperation, CallOptions, CapabilityType, ClientError, ClientTarget, ListedResource,
-    ProxyClient, ProxyClientBuilder, ProxyResponseInfo, ServerStderr,
+    BatchOperation, CapabilityType, ClientError, ClientTarget, ListedResource, ProxyClient,
+    ProxyClientBuilder, ProxyResponseInfo, ServerStderr,
 };
 use serde_json::{Value, json};
 
