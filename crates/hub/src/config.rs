@@ -1,20 +1,23 @@
 //! The hub's configuration: the `mcpServers` files that people already have, read into checked types.
 //!
-//! A file is JSON with comments and trailing commas. Servers are under `mcpServers`, or under `servers` as in VS Code; our own
-//! options are under `"mcp-proxy"`, at the top and in a server's entry. [`parse_config`] reads the texts of some files and
-//! touches neither files nor the environment: both are passed in. `docs/config.schema.json` describes a file for editors.
+//! A file is JSON with comments and trailing commas, TOML or YAML, and in the form of any known client; `formats` has the
+//! list. Our own options are under `"mcp-proxy"`, at the top and in a server's entry. [`parse_config`] reads the texts of some
+//! files and touches neither files nor the environment: both are passed in. `docs/config.schema.json` describes a file for
+//! editors.
 //!
 //! A broken entry disables its server and nothing else. A file that is broken as a whole, or wrong under our own key, is a
 //! [`ConfigError`] that names line, column and key. Neither error texts nor `Debug` show values, because they may be secrets.
 
 mod changes;
 mod dispatch_options;
+mod document;
 mod duration;
 mod entry;
 mod error;
-mod file_text;
 mod flag;
+mod formats;
 mod hub_options;
+mod inherited;
 mod keys;
 mod name_filter;
 mod node;
@@ -31,17 +34,19 @@ mod warning;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use document::FileText;
 use entry::{EntryNotes, read_entry};
-use file_text::FileText;
+use formats::{FoundServers, find_servers};
 use keys::{FILE_KEYS, OWN_KEY};
 use node::Node;
 use secret::SecretCollector;
 
 pub use changes::{ConfigChanges, changes};
 pub use dispatch_options::DispatchOptions;
-pub use error::{ConfigError, ConfigFault, ServerProblem, TextPosition};
+pub use error::{ConfigError, ConfigFault, FileLanguage, ServerProblem, TextPosition};
 pub use flag::ServerFlagError;
 pub use hub_options::{EraOffer, ExposeMode, HubOptions, HubProfile, ListenKind, MAX_THREADS};
+pub use inherited::{InheritedEnv, inherited_secrets};
 pub use name_filter::{NameFilter, NameGlob};
 pub use roots::RootFolder;
 pub use secret::{SecretText, ServerUrl, is_ordinary};
@@ -62,6 +67,8 @@ pub struct ConfigText {
     pub text: String,
     /// The absolute folder that the file is in, if it belongs to a project: `${workspaceFolder}` is found from it.
     pub folder: Option<PathBuf>,
+    /// The absolute folder that the program runs in. Some clients keep servers for single folders.
+    pub current_folder: Option<PathBuf>,
 }
 
 /// What some config files say together.
@@ -118,11 +125,12 @@ pub fn parse_config(
             ("workspaceFolderBasename", Some(path)) => Some(path.file_name()?.to_str()?.to_owned()),
             (name, _) => environment(name),
         };
-        config.read_file(FileText {
+        let text = FileText {
             name: &file.name,
             text,
             environment: &with_workspace,
-        })?;
+        };
+        config.read_file(text, file.current_folder.as_deref())?;
     }
     Ok(config)
 }
@@ -182,32 +190,34 @@ impl HubConfig {
         unknown
     }
 
-    fn read_file(&mut self, file: FileText<'_>) -> Result<(), ConfigError> {
-        let value = file.parse()?;
+    /// Gives the servers whose entries do not say what they inherit the hub's choice, or all of the environment. Only
+    /// complete once servers and options from the command line have been added.
+    pub fn resolve_inherited_env(&mut self) {
+        let default = self.options.inherit_env.clone().unwrap_or_default();
+        for spec in self.servers.iter_mut().flat_map(|server| &mut server.state) {
+            if let ServerTarget::Command { inherit_env, .. } = &mut spec.target {
+                inherit_env.get_or_insert_with(|| default.clone());
+            }
+        }
+    }
+
+    fn read_file(
+        &mut self,
+        file: FileText<'_>,
+        current_folder: Option<&Path>,
+    ) -> Result<(), ConfigError> {
+        let document = file.parse()?;
         let mut notes = EntryNotes::default();
-        let root = Node::root(file, &value);
+        let root = Node::root(file, &document);
         let fields = root.shared_fields(FILE_KEYS, &mut notes.unknown_keys)?;
         if let Some(options) = fields.read(OWN_KEY, HubOptions::read)? {
             self.options = std::mem::take(&mut self.options).merged_with(options);
         }
-        let mut servers: Vec<ServerConfig> = Vec::new();
-        for table in ["mcpServers", "servers"] {
-            let entries = fields.read(table, Node::members)?.unwrap_or_default();
-            for (name, entry) in entries {
-                if servers.iter().any(|server| server.name.as_str() == name) {
-                    return Err(entry.key_error(ConfigFault::Duplicate));
-                }
-                servers.push(ServerConfig {
-                    name: ServerName::new(name),
-                    source: ServerSource::File {
-                        file: file.name.to_owned(),
-                        line: entry.position().line,
-                    },
-                    state: read_entry(&entry, name, &mut notes)?,
-                });
-            }
-        }
-        for server in servers {
+        let mut found = find_servers(file, &root, current_folder)?;
+        found.check(&root)?;
+        found.keep_mistakes(&mut notes.unknown_keys);
+        self.warnings.append(&mut found.skipped);
+        for server in read_servers(file, &found, &mut notes)? {
             self.insert(server);
         }
         self.warnings.append(&mut notes.warnings);
@@ -219,6 +229,32 @@ impl HubConfig {
         }
         Ok(())
     }
+}
+
+/// The servers of a file. A name can appear again only where the later one wins.
+fn read_servers(
+    file: FileText<'_>,
+    found: &FoundServers,
+    notes: &mut EntryNotes,
+) -> Result<Vec<ServerConfig>, ConfigError> {
+    let mut servers: Vec<ServerConfig> = Vec::new();
+    for table in &found.tables {
+        for (name, entry) in table.nodes(file) {
+            let is_known = servers.iter().any(|server| server.name.as_str() == name);
+            if is_known && !table.wins {
+                return Err(entry.key_error(ConfigFault::Duplicate));
+            }
+            servers.push(ServerConfig {
+                name: ServerName::new(name),
+                source: ServerSource::File {
+                    file: file.name.to_owned(),
+                    line: entry.position().line,
+                },
+                state: read_entry(&entry, name, notes)?,
+            });
+        }
+    }
+    Ok(servers)
 }
 
 impl ServerName {

@@ -212,7 +212,7 @@ impl Target {
     /// What server processes of this run get of our own environment.
     pub fn environment(&self) -> Environment {
         match self {
-            Target::Command(command) => command.environment,
+            Target::Command(command) => command.environment.clone(),
             Target::Recording(played) => match &played.fallback {
                 Some(target) => target.environment(),
                 None => Environment::default(),

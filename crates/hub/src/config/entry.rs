@@ -7,7 +7,8 @@ use http::{HeaderName, HeaderValue};
 
 use super::ServerName;
 use super::error::{ConfigError, ConfigFault, ServerProblem};
-use super::keys::{ENTRY_KEYS, OWN_KEY, SERVER_KEYS};
+use super::inherited::{InheritedEnv, read_inherited_env};
+use super::keys::{ENTRY_KEYS, OWN_KEY, SERVER_KEYS, closest};
 use super::node::{Fields, Node};
 use super::roots::RootFolder;
 use super::secret::{SecretText, ServerUrl};
@@ -42,7 +43,7 @@ struct OwnPart {
     options: ServerOptions,
     builtin: Option<BuiltinWord>,
     write: Option<bool>,
-    inherit_env: Option<bool>,
+    inherit_env: Option<InheritedEnv>,
 }
 
 #[derive(Clone, Copy)]
@@ -112,7 +113,7 @@ impl OwnPart {
                 ])
             })?,
             write: fields.read("write", Node::boolean)?,
-            inherit_env: fields.read("inherit-env", Node::boolean)?,
+            inherit_env: fields.read("inherit-env", read_inherited_env)?,
         })
     }
 }
@@ -190,7 +191,9 @@ fn read_target(
         (Some(word), None, None) => read_builtin(entry, word, own),
         (Some(_), _, _) => bad("a built-in server takes no `command` and no `url`"),
         (None, Some(_), Some(_)) => bad("has both a `command` and a URL"),
-        (None, None, None) => bad("has no `command` and no `url`"),
+        (None, None, None) => Err(misspelt_target(entry).unwrap_or_else(|| {
+            entry.key_error(ConfigFault::BadValue("has no `command` and no `url`"))
+        })),
         (None, Some(command), None) => match word {
             None | Some(TypeWord::Stdio) => read_command(command, fields, own),
             Some(_) => bad("`type` is for a URL, but there is a `command`"),
@@ -205,6 +208,19 @@ fn read_target(
             },
         }),
     }
+}
+
+/// The key that was meant to be `command` or `url`, as an error.
+fn misspelt_target(entry: &Node<'_>) -> Option<ConfigError> {
+    let members = entry.members().ok()?;
+    members.iter().find_map(|(key, node)| {
+        let suggestion = closest(key, ENTRY_KEYS);
+        let is_target = matches!(
+            suggestion,
+            Some("command" | "url" | "serverUrl" | "httpUrl")
+        );
+        is_target.then(|| node.key_error(ConfigFault::UnknownKey { suggestion }))
+    })
 }
 
 /// The URL, with its kind if the key implies one.
@@ -234,12 +250,18 @@ fn read_command(
     own: &OwnPart,
 ) -> Result<ServerTarget, ConfigError> {
     let cwd = fields.read("cwd", |node| without_nul(node, node.nonempty_text()?))?;
+    let program = without_nul(command, command.nonempty_text()?)?;
+    // A path can have spaces; a name that is looked up in PATH has none.
+    if program.contains(char::is_whitespace) && !program.contains(['/', '\\']) {
+        let why = "a program without its arguments: put each argument into `args`";
+        return Err(command.bad(why));
+    }
     Ok(ServerTarget::Command {
-        program: without_nul(command, command.nonempty_text()?)?,
+        program,
         args: fields.read("args", read_args)?.unwrap_or_default(),
         env: fields.read("env", read_env)?.unwrap_or_default(),
         cwd: cwd.map(Into::into),
-        inherit_env: own.inherit_env,
+        inherit_env: own.inherit_env.clone(),
     })
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::formats;
+
 /// A place in a config file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
@@ -27,8 +29,22 @@ pub struct TextPosition {
 /// What is wrong at a place in a config file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConfigFault {
-    /// The text is not JSON with comments.
-    Syntax(&'static str),
+    /// The text is not what its language allows.
+    Syntax {
+        /// The language that it is in by its name or its first line.
+        language: FileLanguage,
+        /// What is wrong, without values.
+        why: String,
+    },
+    /// No client's key for servers is in the file.
+    NoServers {
+        /// The keys that are at the top of the file.
+        found: Vec<String>,
+        /// The key that was probably meant, if one is almost it.
+        suggestion: Option<&'static str>,
+    },
+    /// The servers in the file belong to other folders.
+    OtherProjects,
     /// The same key, or the same server, twice.
     Duplicate,
     /// A key under `mcp-proxy` that does not exist.
@@ -54,6 +70,17 @@ pub enum ConfigFault {
     BadValue(&'static str),
     /// A variable that is not set and has no default. Editors' own variables, such as `input:token`, never are.
     MissingVariable(String),
+}
+
+/// What a config file is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileLanguage {
+    /// JSON with comments.
+    Json,
+    /// TOML
+    Toml,
+    /// YAML
+    Yaml,
 }
 
 /// Why a server is not offered.
@@ -95,11 +122,34 @@ impl TextPosition {
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TextPosition { line, column } = self.position;
-        write!(f, "{}:{line}:{column}: ", self.file)?;
+        match &self.fault {
+            // About the file, not a place in it.
+            ConfigFault::NoServers { .. } | ConfigFault::OtherProjects => {
+                write!(f, "{}: ", self.file)?;
+            }
+            _ => write!(f, "{}:{line}:{column}: ", self.file)?,
+        }
         if !self.key.is_empty() {
             write!(f, "{}: ", self.key)?;
         }
-        write!(f, "{}", self.fault)
+        write!(f, "{}", self.fault)?;
+        match &self.fault {
+            // It may be something else altogether.
+            ConfigFault::Syntax { .. } if line == 1 && column <= 2 => {
+                f.write_str("; a config file is JSON, TOML or YAML, by the end of its name")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for FileLanguage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FileLanguage::Json => "JSON",
+            FileLanguage::Toml => "TOML",
+            FileLanguage::Yaml => "YAML",
+        })
     }
 }
 
@@ -108,7 +158,16 @@ impl std::error::Error for ConfigFault {}
 impl fmt::Display for ConfigFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ConfigFault::Syntax(why) => write!(f, "not valid JSON: {why}"),
+            ConfigFault::Syntax { language, why } => write!(f, "not valid {language}: {why}"),
+            ConfigFault::NoServers { found, suggestion } => {
+                let expected = formats::KEYS.join(", ");
+                write!(f, "no servers: expected one of {expected}; found ")?;
+                write_found(f, found)?;
+                suggest(f, *suggestion)
+            }
+            ConfigFault::OtherProjects => f.write_str(
+                "no servers: those under `projects` belong to other folders; start in one of them",
+            ),
             ConfigFault::Duplicate => write!(f, "appears twice"),
             ConfigFault::UnknownKey { suggestion } => {
                 write!(f, "unknown key")?;
@@ -134,6 +193,30 @@ impl fmt::Display for ConfigFault {
                 "variable {name} is not set; set it, or write ${{{name}:-default}}"
             ),
         }
+    }
+}
+
+/// Some of the keys: an editor's settings have hundreds.
+fn write_found(f: &mut fmt::Formatter<'_>, keys: &[String]) -> fmt::Result {
+    const SHOWN: usize = 8;
+    if keys.is_empty() {
+        return f.write_str("no keys");
+    }
+    let shown: Vec<String> = keys.iter().take(SHOWN).map(|key| shown_key(key)).collect();
+    f.write_str(&shown.join(", "))?;
+    match keys.len().saturating_sub(SHOWN) {
+        0 => Ok(()),
+        more => write!(f, " and {more} more"),
+    }
+}
+
+/// A key of a file that nobody has checked: without control characters, and not all of a long one.
+fn shown_key(key: &str) -> String {
+    const LONGEST: usize = 60;
+    let shown: String = key.escape_debug().take(LONGEST).collect();
+    match key.chars().count() > LONGEST {
+        true => format!("{shown}…"),
+        false => shown,
     }
 }
 

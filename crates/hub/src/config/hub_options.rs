@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::dispatch_options::DispatchOptions;
 use super::error::ConfigError;
+use super::inherited::{InheritedEnv, read_inherited_env};
 use super::keys::{FILTER_KEYS, HUB_KEYS, PROFILE_KEYS};
 use super::name_filter::{NameFilter, NameGlob};
 use super::node::{Fields, Node};
@@ -46,6 +47,8 @@ pub struct HubOptions {
     pub builtins: Option<bool>,
     /// Whether clients that ask are told that they can speak 2026-07-28.
     pub era: Option<EraOffer>,
+    /// What servers inherit that do not say so themselves.
+    pub inherit_env: Option<InheritedEnv>,
     /// When servers are started that do not say so themselves.
     pub start: Option<StartMode>,
     /// How long results of tools that only read are kept, for servers that do not say so themselves.
@@ -155,6 +158,7 @@ impl HubOptions {
             profiles: fields.read("profiles", read_profiles)?.unwrap_or_default(),
             builtins: fields.read_either("builtins", "useutils", Node::boolean)?,
             era: fields.read("era", |node| node.choice(ERA_WORDS))?,
+            inherit_env: fields.read("inherit-env", read_inherited_env)?,
             start: read_start(&fields)?,
             cache_ttl: fields.read_either("cache-ttl", "toolcachettl", Node::duration)?,
             dispatch: DispatchOptions::read(&fields)?,
@@ -195,6 +199,7 @@ impl HubOptions {
             profiles: self.profiles,
             builtins: later.builtins.or(self.builtins),
             era: later.era.or(self.era),
+            inherit_env: later.inherit_env.or(self.inherit_env),
             start: later.start.or(self.start),
             cache_ttl: later.cache_ttl.or(self.cache_ttl),
             dispatch: self.dispatch.merged_with(later.dispatch),

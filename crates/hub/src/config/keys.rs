@@ -41,6 +41,7 @@ pub(super) const HUB_KEYS: &[&str] = &[
     "builtins",
     "useutils",
     "era",
+    "inherit-env",
     "start",
     "mcplazy",
     "cache-ttl",
@@ -91,15 +92,34 @@ pub(super) const SERVER_KEYS: &[&str] = &[
     "toolcachettl",
 ];
 
+/// Words of other clients that no spelling leads from: what they are here.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    ("cmd", "command"),
+    ("executable", "command"),
+    ("environment", "env"),
+    ("envs", "env"),
+    ("arguments", "args"),
+    ("uri", "url"),
+    ("endpoint", "url"),
+    ("workingdirectory", "cwd"),
+];
+
 /// The word of `known` that was probably meant.
 pub(super) fn closest(word: &str, known: &[&'static str]) -> Option<&'static str> {
     let plain = plain(word);
+    let mut meanings = OTHER_WORDS.iter().filter(|(other, _)| *other == plain);
+    let meant = meanings.find_map(|(_, ours)| known.iter().find(|key| *key == ours));
+    if let Some(key) = meant {
+        return Some(key);
+    }
     // Comparing takes the product of both lengths, and no key is this long.
     if plain.len() > 64 {
         return None;
     }
     let distance = |known: &&'static str| strsim::damerau_levenshtein(&plain, &self::plain(known));
-    let best = known.iter().copied().min_by_key(distance)?;
+    // Of two that differ only in spelling, the one that is spelt like the word.
+    let spelling = |known: &&'static str| strsim::damerau_levenshtein(word, known);
+    let best = (known.iter().copied()).min_by_key(|known| (distance(known), spelling(known)))?;
     (distance(&best) <= (plain.chars().count() / 3).max(1)).then_some(best)
 }
 
@@ -111,7 +131,7 @@ fn plain(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{HUB_KEYS, SERVER_KEYS, closest};
+    use super::{ENTRY_KEYS, HUB_KEYS, SERVER_KEYS, closest};
 
     #[test]
     fn spelling_and_typos_find_the_key() {
@@ -126,6 +146,9 @@ mod tests {
             assert_eq!(closest(word, HUB_KEYS), meant, "{word}");
         }
         assert_eq!(closest("callTimeout", SERVER_KEYS), Some("call-timeout"));
+        assert_eq!(closest("cmd", ENTRY_KEYS), Some("command"));
+        assert_eq!(closest("environment", ENTRY_KEYS), Some("env"));
+        assert_eq!(closest("cmd", SERVER_KEYS), None);
         assert_eq!(closest(&"x".repeat(1_000_000), SERVER_KEYS), None);
     }
 }

@@ -3,12 +3,9 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use jsonc_parser::ast::{ObjectProp, ObjectPropName, Value};
-use jsonc_parser::common::Ranged;
-
+use super::document::{DocumentContent as Content, DocumentMember, DocumentValue, FileText};
 use super::duration::{self, LONGEST};
 use super::error::{ConfigError, ConfigFault, TextPosition};
-use super::file_text::FileText;
 use super::keys::closest;
 use super::size::parse_size;
 use super::variables::{Environment, credentials, expand};
@@ -18,7 +15,7 @@ use super::warning::UnknownConfigKey;
 #[derive(Clone)]
 pub(super) struct Node<'a> {
     file: FileText<'a>,
-    value: &'a Value<'a>,
+    value: &'a DocumentValue,
     /// Where its key starts, or the value itself if it has none.
     key_start: usize,
     path: String,
@@ -32,13 +29,45 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Node<'a> {
     /// The outermost value of a file.
-    pub(super) fn root(file: FileText<'a>, value: &'a Value<'a>) -> Node<'a> {
+    pub(super) fn root(file: FileText<'a>, value: &'a DocumentValue) -> Node<'a> {
         Node {
             file,
-            key_start: value.start(),
+            key_start: value.start,
             value,
             path: String::new(),
         }
+    }
+
+    /// A value of the file that was put into another form: `path` leads to the table that it is in.
+    pub(super) fn of_member(
+        file: FileText<'a>,
+        path: &str,
+        member: &'a DocumentMember,
+    ) -> Node<'a> {
+        Node {
+            file,
+            value: &member.value,
+            key_start: member.key_start,
+            path: join(path, &member.written),
+        }
+    }
+
+    /// The first member with this key, unless it is null. Nothing for what is not an object.
+    pub(super) fn child(&self, key: &str) -> Option<Node<'a>> {
+        let mut members = self.value.members()?.iter();
+        let member = members.find(|member| member.key == key)?;
+        let (_, node) = self.member(member);
+        (!node.is_null()).then_some(node)
+    }
+
+    /// The value as it stands in the file.
+    pub(super) fn value(&self) -> &'a DocumentValue {
+        self.value
+    }
+
+    /// The keys that lead to it.
+    pub(super) fn path(&self) -> &str {
+        &self.path
     }
 
     /// Where its key stands.
@@ -48,8 +77,7 @@ impl<'a> Node<'a> {
 
     /// An error about the value.
     pub(super) fn error(&self, fault: ConfigFault) -> ConfigError {
-        self.file
-            .error(self.value.start(), self.path.clone(), fault)
+        self.file.error(self.value.start, self.path.clone(), fault)
     }
 
     /// An error about the key.
@@ -62,7 +90,8 @@ impl<'a> Node<'a> {
         self.error(ConfigFault::BadValue(why))
     }
 
-    fn wrong_type(&self, expected: &'static str) -> ConfigError {
+    /// An error that says what the key takes.
+    pub(super) fn wrong_type(&self, expected: &'static str) -> ConfigError {
         self.error(ConfigFault::WrongType {
             expected,
             found: type_name(self.value),
@@ -70,17 +99,17 @@ impl<'a> Node<'a> {
     }
 
     pub(super) fn is_null(&self) -> bool {
-        matches!(self.value, Value::NullKeyword(_))
+        matches!(self.value.content, Content::Null)
     }
 
     pub(super) fn is_list(&self) -> bool {
-        matches!(self.value, Value::Array(_))
+        matches!(self.value.content, Content::List(_))
     }
 
     /// A string, with its variables filled in.
     pub(super) fn text(&self) -> Result<String, ConfigError> {
-        match self.value {
-            Value::StringLit(text) => self.expand(&text.value),
+        match &self.value.content {
+            Content::Text(text) => self.expand(text),
             _ => Err(self.wrong_type("a string")),
         }
     }
@@ -95,17 +124,17 @@ impl<'a> Node<'a> {
 
     /// A string, or a number or boolean as the text it was written as. People write `"PORT": 8080`.
     pub(super) fn scalar_text(&self) -> Result<String, ConfigError> {
-        match self.value {
-            Value::StringLit(text) => self.expand(&text.value),
-            Value::NumberLit(number) => Ok(number.value.to_owned()),
-            Value::BooleanLit(boolean) => Ok(boolean.value.to_string()),
+        match &self.value.content {
+            Content::Text(text) => self.expand(text),
+            Content::Number(number) => Ok(number.clone()),
+            Content::Boolean(boolean) => Ok(boolean.to_string()),
             _ => Err(self.wrong_type("a string")),
         }
     }
 
     pub(super) fn boolean(&self) -> Result<bool, ConfigError> {
-        match self.value {
-            Value::BooleanLit(boolean) => Ok(boolean.value),
+        match &self.value.content {
+            Content::Boolean(boolean) => Ok(*boolean),
             _ => Err(self.wrong_type("true or false")),
         }
     }
@@ -115,9 +144,9 @@ impl<'a> Node<'a> {
         &self,
         expected: &'static str,
     ) -> Result<T, ConfigError> {
-        match self.value {
-            Value::NumberLit(number) => {
-                let read = number.value.parse();
+        match &self.value.content {
+            Content::Number(number) => {
+                let read = number.parse();
                 read.map_err(|_| self.error(ConfigFault::BadValue(expected)))
             }
             _ => Err(self.wrong_type("a number")),
@@ -126,9 +155,9 @@ impl<'a> Node<'a> {
 
     /// `"30s"`, `"1m30s"`, or a number of seconds.
     pub(super) fn duration(&self) -> Result<Duration, ConfigError> {
-        let read = match self.value {
-            Value::StringLit(text) => duration::parse(&self.expand(&text.value)?),
-            Value::NumberLit(number) => duration::parse_seconds(number.value),
+        let read = match &self.value.content {
+            Content::Text(text) => duration::parse(&self.expand(text)?),
+            Content::Number(number) => duration::parse_seconds(number),
             _ => return Err(self.wrong_type("a duration such as \"30s\"")),
         };
         let read = read.ok_or_else(|| self.bad("expected a duration such as \"30s\" or \"5m\""))?;
@@ -140,9 +169,9 @@ impl<'a> Node<'a> {
 
     /// A number of bytes: `1048576` or `"500M"`, in powers of 1024.
     pub(super) fn size(&self) -> Result<u64, ConfigError> {
-        let read = match self.value {
-            Value::NumberLit(number) => number.value.parse().ok(),
-            Value::StringLit(text) => parse_size(&self.expand(&text.value)?),
+        let read = match &self.value.content {
+            Content::Number(number) => number.parse().ok(),
+            Content::Text(text) => parse_size(&self.expand(text)?),
             _ => return Err(self.wrong_type("a size such as 65536 or \"64K\"")),
         };
         read.ok_or_else(|| self.bad("expected a size such as 65536 or \"64K\""))
@@ -179,16 +208,16 @@ impl<'a> Node<'a> {
 
     /// The items of a list.
     pub(super) fn items(&self) -> Result<Vec<Node<'a>>, ConfigError> {
-        let Value::Array(list) = self.value else {
+        let Content::List(list) = &self.value.content else {
             return Err(self.wrong_type("a list"));
         };
-        let item = |(index, value): (usize, &'a Value<'a>)| Node {
+        let item = |(index, value): (usize, &'a DocumentValue)| Node {
             file: self.file,
-            key_start: value.start(),
+            key_start: value.start,
             value,
             path: format!("{}[{index}]", self.path),
         };
-        Ok(list.elements.iter().enumerate().map(item).collect())
+        Ok(list.iter().enumerate().map(item).collect())
     }
 
     /// A list of strings.
@@ -204,25 +233,21 @@ impl<'a> Node<'a> {
     }
 
     fn all_members(&self) -> Result<Vec<(&'a str, Node<'a>)>, ConfigError> {
-        let Value::Object(object) = self.value else {
+        let Content::Table(members) = &self.value.content else {
             return Err(self.wrong_type("an object"));
         };
-        let properties = object.properties.iter();
-        Ok(properties.map(|property| self.member(property)).collect())
+        let members = members.iter();
+        Ok(members.map(|member| self.member(member)).collect())
     }
 
-    fn member(&self, property: &'a ObjectProp<'a>) -> (&'a str, Node<'a>) {
-        let (name, key_start) = match &property.name {
-            ObjectPropName::String(name) => (&*name.value, name.range.start),
-            ObjectPropName::Word(name) => (name.value, name.range.start),
-        };
+    fn member(&self, member: &'a DocumentMember) -> (&'a str, Node<'a>) {
         let node = Node {
             file: self.file,
-            value: &property.value,
-            key_start,
-            path: join(&self.path, name),
+            value: &member.value,
+            key_start: member.key_start,
+            path: join(&self.path, &member.written),
         };
-        (name, node)
+        (&member.key, node)
     }
 
     /// The members of an object that is ours: an unknown key is an error.
@@ -260,18 +285,18 @@ impl<'a> Node<'a> {
 
     /// Any JSON, with the variables in its strings filled in.
     pub(super) fn json(&self) -> Result<serde_json::Value, ConfigError> {
-        Ok(match self.value {
-            Value::StringLit(text) => self.expand(&text.value)?.into(),
-            Value::NumberLit(number) => serde_json::Value::Number(
-                serde_json::from_str(number.value).map_err(|_| self.bad("not a number"))?,
+        Ok(match &self.value.content {
+            Content::Text(text) => self.expand(text)?.into(),
+            Content::Number(number) => serde_json::Value::Number(
+                serde_json::from_str(number).map_err(|_| self.bad("not a number"))?,
             ),
-            Value::BooleanLit(boolean) => boolean.value.into(),
-            Value::NullKeyword(_) => serde_json::Value::Null,
-            Value::Array(_) => {
+            Content::Boolean(boolean) => (*boolean).into(),
+            Content::Null => serde_json::Value::Null,
+            Content::List(_) => {
                 let items = self.items()?;
                 items.iter().map(Node::json).collect::<Result<_, _>>()?
             }
-            Value::Object(_) => {
+            Content::Table(_) => {
                 let read = |(name, node): (&str, Node<'_>)| Ok((name.to_owned(), node.json()?));
                 let members = self.members()?.into_iter().map(read);
                 serde_json::Value::Object(members.collect::<Result<_, _>>()?)
@@ -281,20 +306,20 @@ impl<'a> Node<'a> {
 
     /// The values of all variables in it whose names sound like credentials.
     pub(super) fn credentials(&self) -> Vec<String> {
-        fn collect(value: &Value<'_>, environment: Environment<'_>, found: &mut Vec<String>) {
-            match value {
-                Value::StringLit(text) => found.extend(credentials(&text.value, environment)),
-                Value::Array(list) => {
-                    for item in &list.elements {
+        fn collect(value: &DocumentValue, environment: Environment<'_>, found: &mut Vec<String>) {
+            match &value.content {
+                Content::Text(text) => found.extend(credentials(text, environment)),
+                Content::List(list) => {
+                    for item in list {
                         collect(item, environment, found);
                     }
                 }
-                Value::Object(object) => {
-                    for property in &object.properties {
-                        collect(&property.value, environment, found);
+                Content::Table(members) => {
+                    for member in members {
+                        collect(&member.value, environment, found);
                     }
                 }
-                Value::NumberLit(_) | Value::BooleanLit(_) | Value::NullKeyword(_) => {}
+                Content::Number(_) | Content::Boolean(_) | Content::Null => {}
             }
         }
         let mut found = Vec::new();
@@ -368,6 +393,9 @@ fn refuse_duplicates(members: &[(&str, Node<'_>)]) -> Result<(), ConfigError> {
 }
 
 fn join(path: &str, name: &str) -> String {
+    if name.is_empty() && !path.is_empty() {
+        return path.to_owned();
+    }
     let is_plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '$');
     let name = match !name.is_empty() && name.chars().all(is_plain) {
         true => name.to_owned(),
@@ -379,13 +407,13 @@ fn join(path: &str, name: &str) -> String {
     }
 }
 
-fn type_name(value: &Value<'_>) -> &'static str {
-    match value {
-        Value::StringLit(_) => "a string",
-        Value::NumberLit(_) => "a number",
-        Value::BooleanLit(_) => "a boolean",
-        Value::Object(_) => "an object",
-        Value::Array(_) => "a list",
-        Value::NullKeyword(_) => "null",
+fn type_name(value: &DocumentValue) -> &'static str {
+    match &value.content {
+        Content::Text(_) => "a string",
+        Content::Number(_) => "a number",
+        Content::Boolean(_) => "a boolean",
+        Content::Table(_) => "an object",
+        Content::List(_) => "a list",
+        Content::Null => "null",
     }
 }

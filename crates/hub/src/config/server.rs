@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use http::{HeaderName, HeaderValue};
 
+use super::inherited::InheritedEnv;
 use super::roots::RootFolder;
 use super::secret::{SecretCollector, SecretText, ServerUrl};
 use super::server_options::ServerOptions;
@@ -32,8 +33,8 @@ pub enum ServerTarget {
         env: Vec<(String, SecretText)>,
         /// Where it is started.
         cwd: Option<PathBuf>,
-        /// Whether it gets all of our own environment, if the entry says so.
-        inherit_env: Option<bool>,
+        /// What it gets of our own environment, if the entry says so.
+        inherit_env: Option<InheritedEnv>,
     },
     /// A URL.
     Url {

@@ -17,6 +17,15 @@ pub enum ConfigWarning {
         /// The keys.
         keys: Vec<UnknownConfigKey>,
     },
+    /// An entry that only its client can run.
+    Skipped {
+        /// The file.
+        file: String,
+        /// The entry's name.
+        server: String,
+        /// Why.
+        why: &'static str,
+    },
     /// A server is configured twice; the later one counts.
     Replaced {
         /// The server.
@@ -56,6 +65,10 @@ impl fmt::Display for ConfigWarning {
                     0 => Ok(()),
                     more => write!(f, " and {more} more"),
                 }
+            }
+            ConfigWarning::Skipped { file, server, why } => {
+                let server = server.escape_debug();
+                write!(f, "{file}: skipped {server}: {why}")
             }
             ConfigWarning::Replaced {
                 server,

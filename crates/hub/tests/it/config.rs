@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use mcp_proxy_hub::config::{
     BuiltinTarget, ConfigError, ConfigText, ConfigWarning, ExposeMode, FileAccess, HubConfig,
-    ListenKind, NameFilter, NameGlob, RestartPolicy, ServerConfig, ServerFlagError, ServerName,
-    ServerProblem, ServerSource, ServerSpec, ServerTarget, SharingScope, StartMode, ToolPrefix,
-    changes, parse_config,
+    InheritedEnv, ListenKind, NameFilter, NameGlob, RestartPolicy, ServerConfig, ServerFlagError,
+    ServerName, ServerProblem, ServerSource, ServerSpec, ServerTarget, SharingScope, StartMode,
+    ToolPrefix, changes, parse_config,
 };
 use serde_json::json;
 
@@ -23,6 +23,7 @@ pub(crate) const ALL_OPTIONS: &str = r#"{
     "native-prompts": false,
     "page-size": 100,
     "threads": 2,
+    "inherit-env": ["HTTPS_PROXY", "SSL_CERT_FILE"],
     "listen": "http",
     "listen-host": "127.0.0.1",
     "listen-port": 0,
@@ -82,6 +83,7 @@ pub(crate) fn file(name: &str, text: &str) -> ConfigText {
         name: name.into(),
         text: text.into(),
         folder: None,
+        current_folder: None,
     }
 }
 
@@ -128,6 +130,8 @@ fn every_option_of_the_hub_is_read() {
     assert_eq!(options.native_prompts, Some(false));
     assert_eq!(options.page_size, NonZeroUsize::new(100));
     assert_eq!(options.threads, NonZeroUsize::new(2));
+    let inherited = ["HTTPS_PROXY", "SSL_CERT_FILE"].map(str::to_owned).to_vec();
+    assert_eq!(options.inherit_env, Some(InheritedEnv::Named(inherited)));
     assert_eq!(options.listen, Some(ListenKind::Http));
     assert_eq!(options.listen_host.as_deref(), Some("127.0.0.1"));
     assert_eq!(options.listen_port, Some(0));
@@ -172,7 +176,7 @@ fn every_option_of_a_server_is_read() {
     let ServerTarget::Command { inherit_env, .. } = &spec(&config, "git").target else {
         panic!("not a command");
     };
-    assert_eq!(*inherit_env, Some(true));
+    assert_eq!(*inherit_env, Some(InheritedEnv::All));
 }
 
 #[test]
@@ -221,7 +225,6 @@ fn an_entry_without_options_leaves_everything_open() {
     assert_eq!(options.tools, NameFilter::default());
     assert_eq!(options.scope, SharingScope::Auto);
     assert_eq!((options.start, options.call_timeout), (None, None));
-    assert_eq!(read("{}").servers.len(), 0);
 }
 
 #[test]

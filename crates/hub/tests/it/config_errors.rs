@@ -27,7 +27,8 @@ pub(crate) const INVALID_FILES: &[(&str, &str)] = &[
     ("word", "{\"mcpServers\": hunter2}"),
     ("two values", "{} {}"),
     ("colon missing", "{\"a\" 1}"),
-    ("servers are a list", r#"{"mcpServers": []}"#),
+    ("servers are a list of words", r#"{"mcpServers": ["x"]}"#),
+    ("servers are a word", r#"{"mcpServers": "x"}"#),
     (
         "same server twice",
         "{\"mcpServers\": {\n  \"a\": {\"command\": \"x\"},\n  \"a\": {\"command\": \"y\"}\n}}",
@@ -295,9 +296,9 @@ fn warnings_say_what_was_ignored() {
         .collect();
     let mut shown = String::new();
     for text in [
-        r#"{"mcpservers": {}, "mcpProxy": {}, "theme": "dark"}"#.to_owned(),
+        r#"{"mcpServers": {}, "mcpservers": {}, "mcpProxy": {}, "theme": "dark"}"#.to_owned(),
         r#"{"mcpServers": {"a b": {"command": "x", "autoApprove": [], "arg": []}}}"#.to_owned(),
-        format!("{{{many}}}"),
+        format!("{{{many}\"mcpServers\": {{}}}}"),
         r#"{"mcpServers": {"a": {"command": "x", "timeout": 30}}}"#.to_owned(),
     ] {
         for warning in read(&text).warnings {
@@ -305,7 +306,7 @@ fn warnings_say_what_was_ignored() {
         }
     }
     insta::assert_snapshot!("config_warnings", shown);
-    let config = read(r#"{"mcpProxy": {}}"#);
+    let config = read(r#"{"mcpProxy": {}, "mcpServers": {}}"#);
     let [ConfigWarning::UnknownKeys { keys, .. }] = config.warnings.as_slice() else {
         panic!("{:?}", config.warnings);
     };

@@ -171,7 +171,7 @@ fn files_that_work_are_accepted() {
         VS_CODE,
         WINDSURF,
         ALL_OPTIONS,
-        "{}",
+        r#"{"mcpServers": {}}"#,
     ] {
         assert!(try_read(text).is_ok());
         assert!(checker.accepts(&plain_json(text).unwrap()), "{text}");

@@ -16,6 +16,7 @@ mod clients;
 mod config;
 mod config_clients;
 mod config_errors;
+mod config_formats;
 mod config_properties;
 mod config_schema;
 mod conversations;

@@ -414,10 +414,15 @@ fn secrets(args: &ProxyArgs, target: &Target) -> Vec<String> {
 
 fn masks(args: &ProxyArgs, target: &Target) -> CredentialRedaction {
     if args.keep_secrets {
-        CredentialRedaction::none()
-    } else {
-        CredentialRedaction::new(secrets(args, target))
+        return CredentialRedaction::none();
     }
+    let masks = CredentialRedaction::new(secrets(args, target));
+    if let Target::Command(command) = target
+        && command.environment != Environment::Minimal
+    {
+        masks.add(super::hub::credentials_of_our_environment());
+    }
+    masks
 }
 
 /// The largest message: one that memory could hold, and more than nothing.

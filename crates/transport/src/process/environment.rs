@@ -5,13 +5,15 @@ use std::ffi::{OsStr, OsString};
 use tokio::process::Command;
 
 /// Which variables of the proxy's own environment a server process gets, besides those configured for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Environment {
     /// All of them, as a program has that is started from a shell.
     #[default]
     Inherit,
     /// Only [`MINIMAL_VARIABLES`]: a server does not see the tokens that are meant for the proxy or for other servers.
     Minimal,
+    /// [`MINIMAL_VARIABLES`] and the variables with these names.
+    Named(Vec<OsString>),
 }
 
 /// What [`Environment::Minimal`] passes on: what the official SDKs give a server.
@@ -20,12 +22,24 @@ pub const MINIMAL_VARIABLES: [&str; 6] = ["HOME", "LOGNAME", "PATH", "SHELL", "T
 impl Environment {
     /// Gives `command` its environment; a configured variable wins over an inherited one. The guard is started with
     /// it and passes it on to the server as it is, so secrets are not in the guard's environment either.
-    pub(super) fn apply(self, configured: &[(OsString, OsString)], command: &mut Command) {
-        if self == Environment::Minimal {
-            let passed_on = std::env::vars_os().filter(|(name, _)| is_minimal(name));
+    pub(super) fn apply(&self, configured: &[(OsString, OsString)], command: &mut Command) {
+        if *self != Environment::Inherit {
+            let passed_on = std::env::vars_os().filter(|(name, _)| self.passes_on(name));
             command.env_clear().envs(passed_on);
         }
         command.envs(configured.iter().map(|(name, value)| (name, value)));
+    }
+}
+
+impl Environment {
+    fn passes_on(&self, name: &OsStr) -> bool {
+        match self {
+            Environment::Inherit => true,
+            Environment::Minimal => is_minimal(name),
+            Environment::Named(names) => {
+                is_minimal(name) || names.iter().any(|listed| listed == name)
+            }
+        }
     }
 }
 
@@ -53,6 +67,15 @@ mod tests {
         ] {
             assert!(!is_minimal(OsStr::new(name)), "{name}");
         }
+    }
+
+    #[test]
+    fn d4_named_variables_are_passed_on_with_the_minimal_ones() {
+        let named = Environment::Named(vec!["HTTPS_PROXY".into()]);
+        for name in ["PATH", "HTTPS_PROXY"] {
+            assert!(named.passes_on(OsStr::new(name)), "{name}");
+        }
+        assert!(!named.passes_on(OsStr::new("GITHUB_TOKEN")));
     }
 
     #[test]
