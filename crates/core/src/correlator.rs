@@ -385,7 +385,8 @@ impl Correlator {
         self.open.keys().any(|(way, _)| *way == direction)
     }
 
-    /// `notifications/cancelled` names a request of its own sender: the answer, if it comes, is late.
+    /// `notifications/cancelled` names a request of its own sender: the answer, if it comes, is late. If that could be a
+    /// request of another client, nothing is noted.
     fn note_cancel(&mut self, direction: Direction, message: &Message) {
         if message.method().as_deref() != Some("notifications/cancelled") {
             return;
@@ -394,9 +395,20 @@ impl Correlator {
             return;
         };
         let key = (direction, Id::from_token(message.slice(span)).key());
-        if let Some(asked) = self.take(&key, StreamId::Only) {
+        if self.names_one_request(&key)
+            && let Some(asked) = self.take(&key, StreamId::Only)
+        {
             self.remember(key, asked, RequestEnd::Cancelled);
         }
+    }
+
+    /// Whether an id says whose request is meant. HTTP clients without a session share a connection, and many count from 1.
+    fn names_one_request(&self, key: &RequestKey) -> bool {
+        let Some(open) = self.open.get(key) else {
+            return false;
+        };
+        let was_used = || self.finished.iter().any(|(known, ..)| known == key);
+        open.first.stream.exchange().is_none() || (open.more.is_empty() && !was_used())
     }
 
     /// Takes the open request of the same stream, else the oldest.

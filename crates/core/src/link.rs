@@ -55,6 +55,8 @@ pub enum OutgoingFrame {
     },
     /// Write nothing: the message was dropped. A client that waits for it over HTTP is told that nothing will come.
     Dropped(Frame),
+    /// Write nothing: this request was held until its sender gave it up, and waits for no answer.
+    Cancelled(Frame),
     /// Write nothing: before a client's request reached the server it was replaced by this one. The client's stream now
     /// waits for the answer to the replacement.
     RequestReplaced(Frame),
@@ -67,6 +69,7 @@ impl OutgoingFrame {
             OutgoingFrame::Frame(frame)
             | OutgoingFrame::Replacement { frame, .. }
             | OutgoingFrame::Dropped(frame)
+            | OutgoingFrame::Cancelled(frame)
             | OutgoingFrame::RequestReplaced(frame) => frame,
         }
     }
@@ -75,7 +78,9 @@ impl OutgoingFrame {
     pub fn into_written(self) -> Option<Frame> {
         match self {
             OutgoingFrame::Frame(frame) | OutgoingFrame::Replacement { frame, .. } => Some(frame),
-            OutgoingFrame::Dropped(_) | OutgoingFrame::RequestReplaced(_) => None,
+            OutgoingFrame::Dropped(_)
+            | OutgoingFrame::Cancelled(_)
+            | OutgoingFrame::RequestReplaced(_) => None,
         }
     }
 }

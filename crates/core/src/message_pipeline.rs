@@ -1,4 +1,4 @@
-//! The life of a message, in one place: wrap, record, steps, verdict.
+//! The life of a message, in one place: record, rules, holds, steps.
 //!
 //! A [`MessagePipeline`] is one direction of one conversation. A pump reads frames, passes all that are ready through the
 //! pipeline together, and writes what comes out. The records of those frames share one `write(2)`, which has
@@ -129,7 +129,7 @@ impl MessagePipeline {
         }
     }
 
-    /// Passes everything that is ready: wrap, record, one write, then the steps' verdicts.
+    /// Passes everything that is ready: records it with one write, then applies rules, holds and steps.
     pub fn pass(
         &mut self,
         frames: &mut Vec<Frame>,
@@ -142,8 +142,8 @@ impl MessagePipeline {
         self.apply(now, output)
     }
 
-    /// The same for pumps: their records share one write with those of other connections that are ready as well, and
-    /// with what `more` finds to have come meanwhile.
+    /// Passes everything that is ready, for pumps: their records share one write with those of other connections that are
+    /// ready as well, and with the frames that `more` finds to have come meanwhile.
     pub async fn pass_together(
         &mut self,
         frames: &mut Vec<Frame>,
@@ -165,8 +165,8 @@ impl MessagePipeline {
         self.apply(now, output)
     }
 
-    /// The same for a single frame: what comes out for the peer ahead, or for the one behind if that is all. Waits
-    /// while the message is held.
+    /// Passes a single frame and returns the frame to send: forward if there is one, otherwise the reply. Waits while the
+    /// message is held.
     pub async fn pass_one(
         &mut self,
         frame: Frame,
@@ -178,35 +178,32 @@ impl MessagePipeline {
         }
     }
 
-    /// The same without waiting: a message that is held comes out of [`MessagePipeline::wait_released`].
+    /// Passes a single frame without waiting: a message that is held comes out of [`MessagePipeline::wait_released`].
     pub async fn try_pass(&mut self, frame: Frame, now: Duration) -> Result<PassResult, LinkEnd> {
-        if !self.steps.is_empty() || self.may_hold() {
-            let mut output = PipelineOutput::default();
-            self.pass_together(&mut vec![frame], now, &mut output, |_| {})
-                .await?;
-            if output.forward.is_empty() && output.reply.is_empty() && self.has_held_messages() {
-                return Ok(PassResult::Held);
-            }
-            return Ok(PassResult::Passed(
-                output.forward.pop().or(output.reply.pop()),
-            ));
-        }
-        let run = Arc::clone(&self.connection.run);
+        let connection = Arc::clone(&self.connection);
         let (received, generation) = {
-            let mut record_writer = run.lock_record_writer();
+            let mut record_writer = connection.run.lock_record_writer();
             let received = self.receive_one(&mut record_writer, frame, now)?;
             (received, record_writer.generation())
         };
         if let Some(generation) = generation {
             let mut unsent = UnsentOnDrop {
-                connection: &self.connection,
+                connection: &connection,
                 sequence: received.as_ref().and_then(|frame| frame.sequence),
             };
             tokio::task::yield_now().await;
             unsent.sequence = None;
-            run.flush_since(generation)?;
+            connection.run.flush_since(generation)?;
         }
-        Ok(PassResult::Passed(received.map(OutgoingFrame::Frame)))
+        let mut output = PipelineOutput::default();
+        output.forward.extend(received.map(OutgoingFrame::Frame));
+        self.apply(now, &mut output)?;
+        if output.forward.is_empty() && output.reply.is_empty() && self.has_held_messages() {
+            return Ok(PassResult::Held);
+        }
+        Ok(PassResult::Passed(
+            output.forward.pop().or(output.reply.pop()),
+        ))
     }
 
     /// Waits for the message that was offered and held, as [`MessagePipeline::pass_one`] does. `tell` gets what its sender is to
@@ -229,7 +226,7 @@ impl MessagePipeline {
         Ok(output.forward.pop().or(output.reply.pop()))
     }
 
-    /// Wraps and records. The generation tells later whether the lines have been written; `None`: there is no record.
+    /// Records. The generation tells later whether the lines have been written; `None`: there is no record.
     fn receive(
         &mut self,
         frames: &mut Vec<Frame>,
@@ -245,7 +242,7 @@ impl MessagePipeline {
         Ok(record_writer.generation())
     }
 
-    /// The verdicts on what is recorded now: holds first, then the steps.
+    /// The verdicts on what is recorded now: rules and holds first, then the steps.
     fn apply(&mut self, now: Duration, output: &mut PipelineOutput) -> Result<(), LinkEnd> {
         if self.release_queue.is_some() || self.may_hold() {
             self.hold(now, output);

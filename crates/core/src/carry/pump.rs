@@ -381,7 +381,9 @@ async fn write_within(
 fn written_sequences(frames: &[OutgoingFrame]) -> impl Iterator<Item = u64> {
     frames.iter().filter_map(|outgoing| match outgoing {
         OutgoingFrame::Frame(frame) | OutgoingFrame::Replacement { frame, .. } => frame.sequence,
-        OutgoingFrame::Dropped(_) | OutgoingFrame::RequestReplaced(_) => None,
+        OutgoingFrame::Dropped(_)
+        | OutgoingFrame::Cancelled(_)
+        | OutgoingFrame::RequestReplaced(_) => None,
     })
 }
 

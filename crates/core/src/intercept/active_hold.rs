@@ -335,18 +335,18 @@ impl ActiveHold {
 
     /// Nothing is forwarded. A client that waits over HTTP is told that nothing will come, and a replay who decided that.
     pub(crate) fn resolve_dropped(&self, by: &str) -> HoldOutcome {
+        let is_cancelled = self.is_given_up();
         self.give_up();
         if self.direction == Direction::ServerToClient {
             self.connection.dropped(&self.message, self.number(), by);
         }
-        let dropped = OutgoingFrame::Dropped(Frame::message(
-            self.frame.stream,
-            self.frame.origin,
-            self.message.clone(),
-        ));
+        let frame = Frame::message(self.frame.stream, self.frame.origin, self.message.clone());
         let (on, back) = match self.direction {
-            Direction::ClientToServer => (None, Some(dropped)),
-            Direction::ServerToClient => (Some(dropped), None),
+            Direction::ClientToServer if is_cancelled => {
+                (None, Some(OutgoingFrame::Cancelled(frame)))
+            }
+            Direction::ClientToServer => (None, Some(OutgoingFrame::Dropped(frame))),
+            Direction::ServerToClient => (Some(OutgoingFrame::Dropped(frame)), None),
         };
         HoldOutcome {
             forward: on,

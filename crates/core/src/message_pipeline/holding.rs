@@ -119,8 +119,8 @@ impl MessagePipeline {
         }
     }
 
-    /// A cancel is forwarded; the request that it names is not, if it is still held. Modern clients cancel over HTTP by
-    /// closing the stream: many share a connection, and an id alone would not say whose request is meant.
+    /// A cancel is forwarded; the request that it names is not, if it is still held. Whose request that is was decided when the
+    /// cancel was recorded. Modern clients cancel over HTTP by closing the stream.
     fn note_cancel(&self, frame: &Frame) {
         let Body::Whole(message) = &frame.body else {
             return;
@@ -135,7 +135,7 @@ impl MessagePipeline {
         let way = (self.connection.id, self.direction);
         let intercept = self.connection.run.intercept();
         intercept.drop_matching("its sender cancelled it", |entry| {
-            entry.ordering_key() == way && entry.asks(&id)
+            entry.ordering_key() == way && entry.asks(&id) && entry.is_given_up()
         });
     }
 

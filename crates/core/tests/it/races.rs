@@ -1,5 +1,6 @@
 //! What two threads can do to each other, each as small as it can be made.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -85,7 +86,7 @@ async fn a_request_whose_client_left_while_it_was_recorded_is_not_held() {
     assert!(run.intercept().state().held.is_empty());
     assert!(matches!(offered, Ok(PassResult::Held)));
     let released = pipeline.wait_released(|_| {}).await;
-    assert!(matches!(released, Ok(Some(OutgoingFrame::Dropped(_)))));
+    assert!(matches!(released, Ok(Some(OutgoingFrame::Cancelled(_)))));
 }
 
 on_both_runtimes!(a_message_whose_sender_or_receiver_left_while_it_was_recorded_is_undelivered);
@@ -94,7 +95,24 @@ async fn a_message_whose_sender_or_receiver_left_while_it_was_recorded_is_undeli
     let recorder = recorder(folder.path(), RecordOptions::default());
     let path = recorder.path().to_owned();
     let run = holding(Some(recorder), HoldOptions::default());
-    let connection = stdio(&run);
+    assert_undelivered_if_left(&run, &path).await;
+}
+
+on_both_runtimes!(part6_a_message_left_while_a_breakpoint_is_set_is_undelivered);
+async fn part6_a_message_left_while_a_breakpoint_is_set_is_undelivered() {
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = recorder(folder.path(), RecordOptions::default());
+    let path = recorder.path().to_owned();
+    let run = holding(Some(recorder), HoldOptions::default());
+    run.intercept().add_breakpoint(NewBreakpoint {
+        filter: Filter::parse("tools/call").unwrap(),
+        ..NewBreakpoint::default()
+    });
+    assert_undelivered_if_left(&run, &path).await;
+}
+
+async fn assert_undelivered_if_left(run: &Arc<ProxyRun>, path: &Path) {
+    let connection = stdio(run);
     let mut pipeline = connection.message_pipeline(Direction::ClientToServer);
     let frame = request(ExchangeId(1), r#"{"id":1,"method":"m"}"#);
     // Over HTTP, what passes a message is dropped when its client leaves. Here that is after the first poll.
@@ -132,7 +150,47 @@ async fn a_request_that_was_cancelled_while_it_was_recorded_is_not_held() {
     cancelled.unwrap();
     assert!(matches!(offered, Ok(PassResult::Held)));
     let released = pipeline.wait_released(|_| {}).await;
-    assert!(matches!(released, Ok(Some(OutgoingFrame::Dropped(_)))));
+    assert!(matches!(released, Ok(Some(OutgoingFrame::Cancelled(_)))));
+}
+
+on_both_runtimes!(part6_a_cancel_drops_no_request_of_another_client_with_the_same_id);
+async fn part6_a_cancel_drops_no_request_of_another_client_with_the_same_id() {
+    let run = holding(None, HoldOptions::default());
+    run.intercept().add_breakpoint(NewBreakpoint {
+        filter: Filter::parse(r#".kind == "request""#).unwrap(),
+        ..NewBreakpoint::default()
+    });
+    // Clients without a session share a connection.
+    let connection = stdio(&run);
+    let pipeline = || connection.message_pipeline(Direction::ClientToServer);
+    let call = |exchange| request(ExchangeId(exchange), r#"{"id":1,"method":"tools/call"}"#);
+    let (mut one, mut two, mut other) = (pipeline(), pipeline(), pipeline());
+    let now = run.now();
+    let mut ignored = PipelineOutput::default();
+    assert!(matches!(
+        one.try_pass(call(1), now).await,
+        Ok(PassResult::Held)
+    ));
+    assert!(matches!(
+        two.try_pass(call(2), now).await,
+        Ok(PassResult::Held)
+    ));
+    let mut cancel = vec![request(ExchangeId(3), CANCEL)];
+    other.pass(&mut cancel, now, &mut ignored).unwrap();
+    let state = run.intercept().state();
+    assert_eq!(state.held.len(), 2);
+    // Even when the other request is answered, the cancel may have been meant for it.
+    let first = state.held[0].hold;
+    run.intercept()
+        .resolve(first, InterceptAction::Forward, "test")
+        .unwrap();
+    assert!(one.wait_released(|_| {}).await.unwrap().is_some());
+    let answer = request(ExchangeId(1), r#"{"id":1,"result":{}}"#);
+    let mut back = connection.message_pipeline(Direction::ServerToClient);
+    back.pass(&mut vec![answer], now, &mut ignored).unwrap();
+    let mut cancel = vec![request(ExchangeId(4), CANCEL)];
+    other.pass(&mut cancel, now, &mut ignored).unwrap();
+    assert_eq!(run.intercept().state().held.len(), 1);
 }
 
 on_both_runtimes!(under_intercept_a_cancel_is_held_behind_its_request);

@@ -3,11 +3,16 @@
 use mcp_proxy_core::{Connection, LinkEnd, OutgoingFrame};
 use mcp_proxy_wire::{Body, Direction, ErrorCode, ExchangeId, Id, Side, error_response};
 
-use super::listener::{HttpResponse, bare, error_answering, json};
+use super::listener::{HttpResponse, bare, error_answering, events, json};
+use super::outgoing_body::OutgoingBody;
 use super::progress_stream::DroppedMarker;
 
-/// The answer to a request that was held and not released: an error of ours, or nothing at all.
+/// The answer to a request that was held and not released: an error of ours, or nothing at all. The stream of a request that
+/// its client cancelled ends, as it does where HTTP ends here.
 pub(crate) fn dropped_response(outgoing: Option<OutgoingFrame>) -> HttpResponse {
+    if let Some(OutgoingFrame::Cancelled(_)) = outgoing {
+        return events(OutgoingBody::empty());
+    }
     let is_dropped = matches!(outgoing, Some(OutgoingFrame::Dropped(_)));
     match outgoing.map(|outgoing| outgoing.frame().body.clone()) {
         Some(Body::Whole(message)) if is_dropped && !message.expects_any_answer() => withheld(202),

@@ -260,7 +260,7 @@ impl SsePassThrough {
                 };
             }
             // Over HTTP+SSE a POST is only taken; nothing comes.
-            (Some(OutgoingFrame::Dropped(_)), _) => return bare(202),
+            (Some(OutgoingFrame::Dropped(_) | OutgoingFrame::Cancelled(_)), _) => return bare(202),
             (outgoing, _) => return dropped_response(outgoing),
         };
         if let Err(end) = asked.connection.run.durable().await {

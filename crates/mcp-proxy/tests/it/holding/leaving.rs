@@ -59,6 +59,34 @@ fn a_modern_client_that_closes_its_stream() {
 }
 
 #[test]
+fn part6_a_cancelled_post_gets_the_same_answer_on_both_http_paths() {
+    let server = ListeningProgram::demo();
+    let url = server.url();
+    let stdio = ["--", super::PROXY, "demo-server", "stdio"];
+    let http = ["--transport", "streamable-http", "--target-url", &url];
+    for target in [&stdio[..], &http] {
+        let house = TestHome::new();
+        let words = ["proxy", "--listen", "http", "--listen-port", "0"];
+        let words = [&words[..], &["--break", "tools/call"], target].concat();
+        let proxy = ListeningProgram::start_with(&words, &house.env());
+        let id = proxy.session();
+        let session = [("mcp-session-id", id.as_str())];
+        let answer = std::thread::scope(|scope| {
+            let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo"}}"#;
+            let calling = scope.spawn(|| proxy.post(&session, call));
+            house.held();
+            let cancel =
+                r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}"#;
+            assert_eq!(proxy.post(&session, cancel).status, 202);
+            calling.join().unwrap()
+        });
+        let content = answer.header("content-type");
+        assert_eq!((answer.status, content), (200, Some("text/event-stream")));
+        assert_eq!(answer.text(), "");
+    }
+}
+
+#[test]
 fn a_modern_client_that_does_not_wait_for_a_held_answer() {
     let house = TestHome::new();
     let words = ["proxy", "--listen", "http", "--listen-port", "0"];

@@ -30,7 +30,8 @@ impl HttpSession {
             OutgoingFrame::Replacement { original, frame } => {
                 self.place_message(frame, Some(original))
             }
-            OutgoingFrame::Dropped(frame) => self.place_dropped(frame),
+            OutgoingFrame::Dropped(frame) => self.place_dropped(frame, StreamItem::Dropped),
+            OutgoingFrame::Cancelled(frame) => self.place_dropped(frame, StreamItem::Ended),
             OutgoingFrame::RequestReplaced(frame) => self.request_replaced(frame),
         }
     }
@@ -114,7 +115,7 @@ impl HttpSession {
     }
 
     /// A message that was dropped ends the exchange of the client that waits for it.
-    fn place_dropped(&self, frame: Frame) -> Option<RoutedMessage> {
+    fn place_dropped(&self, frame: Frame, end: StreamItem) -> Option<RoutedMessage> {
         let Body::Whole(message) = &frame.body else {
             return None;
         };
@@ -131,7 +132,7 @@ impl HttpSession {
             },
             _ => return None,
         };
-        Some(end_post(&mut state, exchange, StreamItem::Dropped))
+        Some(end_post(&mut state, exchange, end))
     }
 
     /// The server waits for an answer to each request of its own: for those that reach nobody, this is it.
