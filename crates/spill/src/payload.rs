@@ -280,9 +280,18 @@ mod tests {
     #[test]
     fn d2_s2_s3_a_text_is_kept_with_its_lines_and_once() {
         for (result, kept) in [
-            (r#"{"content":[{"type":"text","text":"a\nb \u00e9\n"}]}"#, "a\nb é\n"),
-            (r#"{"content":[{"type":"text","text":"12"}],"isError":false}"#, "12"),
-            (r#"{"content":[{"type":"text","text":"[1"}],"isError":true}"#, "[1"),
+            (
+                r#"{"content":[{"type":"text","text":"a\nb \u00e9\n"}]}"#,
+                "a\nb é\n",
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"12"}],"isError":false}"#,
+                "12",
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"[1"}],"isError":true}"#,
+                "[1",
+            ),
             (
                 r#"{"content":[{"type":"text","text":"a\nb"}],"structuredContent":{"content":"a\u000ab"}}"#,
                 "a\nb",
@@ -291,7 +300,10 @@ mod tests {
                 r#"{"structuredContent":{"result":"plain"},"content":[{"type":"text","text":"plain"}]}"#,
                 "plain",
             ),
-            (r#"{"contents":[{"uri":"file:///a","mimeType":"text/plain","text":"a\nb"}]}"#, "a\nb"),
+            (
+                r#"{"contents":[{"uri":"file:///a","mimeType":"text/plain","text":"a\nb"}]}"#,
+                "a\nb",
+            ),
             (
                 r#"{"content":[{"type":"resource","resource":{"uri":"x:","text":"inside"}}]}"#,
                 "inside",
@@ -307,10 +319,14 @@ mod tests {
             {"type":"text","text":""},{"type":"text","text":"{\"c\":1}"}]}"#;
         assert_eq!(payload(result), "text: a\nb\n{\"c\":1}");
         // Several values become an array, as some servers have it in structuredContent too.
-        let texts = r#""content":[{"type":"text","text":"{\"a\": 1}"},{"type":"text","text":"[2]"}]"#;
+        let texts =
+            r#""content":[{"type":"text","text":"{\"a\": 1}"},{"type":"text","text":"[2]"}]"#;
         assert_eq!(payload(&format!("{{{texts}}}")), r#"[{"a":1},[2]]"#);
         let wrapper = r#""structuredContent":{"result":[{"a":1},[2]]}"#;
-        assert_eq!(payload(&format!("{{{texts},{wrapper}}}")), r#"[{"a":1},[2]]"#);
+        assert_eq!(
+            payload(&format!("{{{texts},{wrapper}}}")),
+            r#"[{"a":1},[2]]"#
+        );
         let strings = r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"5"}],"structuredContent":{"result":["a",5]}}"#;
         assert_eq!(payload(strings), r#"["a",5]"#);
     }

@@ -53,6 +53,7 @@ pub(super) const HUB_KEYS: &[&str] = &[
     "spill-quota",
     "spill-ttl",
     "spill-roots",
+    "memory-budget",
 ];
 
 /// In a profile.
