@@ -73,6 +73,12 @@ pub struct HubLoad {
     pub lost_notifications: u64,
     /// Clients that have lost some and have not caught up yet.
     pub clients_behind: usize,
+    /// Bytes of the messages that wait in memory.
+    pub memory_used: usize,
+    /// How many there may be: `--memory-budget`.
+    pub memory_budget: usize,
+    /// Messages that were refused because there was no room for them.
+    pub memory_refused: u64,
 }
 
 /// One server.

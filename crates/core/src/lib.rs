@@ -17,6 +17,7 @@ mod cut_through;
 mod in_process;
 pub mod intercept;
 mod link;
+mod memory_budget;
 mod message_pipeline;
 pub mod mock;
 mod multiplexer;
@@ -41,6 +42,7 @@ pub use intercept::{HoldOptions, HoldPolicy, HoldTimeout, InterceptMode, Interce
 pub use link::{
     BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd, LinkFailure, OutgoingFrame,
 };
+pub use memory_budget::{DEFAULT_MEMORY_BUDGET, MemoryBudget, MemoryPermit, OverBudget};
 pub use message_pipeline::{MessagePipeline, PassResult, PipelineOutput, ProgressSupport};
 pub use multiplexer::{
     Delivery, MultiplexerError, MultiplexerLimits, Recipient, RequestMultiplexer, answer_under,

@@ -18,6 +18,7 @@ use crate::connection::{Connection, NewConnection};
 use crate::connections::ConnectionRegistry;
 use crate::intercept::{HoldOptions, Interceptor};
 use crate::link::LinkEnd;
+use crate::memory_budget::MemoryBudget;
 use crate::peer::Peer;
 use crate::replay::{InjectionQueues, MessageInjector};
 use crate::rules::LiveRules;
@@ -61,6 +62,7 @@ pub struct ProxyRun {
     address: OnceLock<String>,
     /// How far the record has reached the disk, where messages wait for that.
     disk: Option<DiskSync>,
+    memory: MemoryBudget,
 }
 
 /// What a message that waits for the disk waits for.
@@ -156,7 +158,13 @@ impl ProxyRun {
             registry: ConnectionRegistry::default(),
             address: OnceLock::new(),
             disk,
+            memory: MemoryBudget::default(),
         })
+    }
+
+    /// How much may wait in memory.
+    pub fn memory(&self) -> &MemoryBudget {
+        &self.memory
     }
 
     /// Clients connect here from now on.

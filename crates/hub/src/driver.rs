@@ -5,6 +5,7 @@
 //! crosses two queues: one to the server and one back.
 
 mod client_queue;
+mod sending;
 mod tracking_writer;
 mod work_turns;
 mod writers;
@@ -14,11 +15,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mcp_proxy_core::{
-    Caller, CarryEnd, CarryOptions, Dial, Link, LinkEnd, NewConnection, Peer, ProxyRun,
-    QueueReader, carry, run_in_background,
+    Caller, CarryEnd, CarryOptions, Dial, Link, LinkEnd, MemoryBudget, NewConnection, Peer,
+    ProxyRun, QueueReader, carry, run_in_background,
 };
 use mcp_proxy_spill::{SpillOwner, SpillStore};
-use mcp_proxy_wire::{ErrorCode, Frame, Message, Origin, Side, StreamId};
+use mcp_proxy_wire::{ErrorCode, Frame, Message, Side};
 use rustc_hash::FxHashMap;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Notify, mpsc, watch};
@@ -30,7 +31,8 @@ use crate::hub::{
 };
 use crate::server_link::{ClientId, LinkId};
 use crate::settings::{HubSettings, ServerSettings};
-use client_queue::{ClientQueue, Queued, client_queue};
+use client_queue::{ClientQueue, client_queue};
+use sending::RefusedBy;
 use tracking_writer::{TrackingWriter, WriteTracker};
 use work_turns::WorkTurns;
 use writers::{ClientWriter, LinkWriter};
@@ -77,6 +79,8 @@ pub struct HubBacklog {
     pub lost_notifications: u64,
     /// Clients that have lost some and have not caught up yet.
     pub clients_behind: usize,
+    /// Bytes that wait in memory, how many may, and messages that were refused because of that.
+    pub memory: (usize, usize, u64),
 }
 
 /// A running hub.
@@ -106,6 +110,8 @@ struct DriverState {
     /// Notifications that clients did not get because they had fallen behind.
     lost_notifications: u64,
     links: FxHashMap<LinkId, mpsc::Sender<Box<Frame>>>,
+    /// How much may wait in the queues of clients and servers.
+    memory: MemoryBudget,
     /// Empty; what the hub wants done is put into it.
     actions: Vec<HubAction>,
     /// No server is started any more.
@@ -130,6 +136,7 @@ impl HubDriver {
         if reports.audit.is_none() {
             hub.stop_audit();
         }
+        let memory = run.memory().clone();
         let driver = Arc::new_cyclic(|own| HubDriver {
             run,
             carry,
@@ -139,6 +146,7 @@ impl HubDriver {
                 routes,
                 clients: FxHashMap::default(),
                 lost_notifications: 0,
+                memory,
                 links: FxHashMap::default(),
                 actions: Vec::new(),
                 is_closing: false,
@@ -185,6 +193,11 @@ impl HubDriver {
         let state = self.lock();
         HubBacklog {
             lost_notifications: state.lost_notifications,
+            memory: (
+                state.memory.used(),
+                state.memory.limit(),
+                state.memory.refused(),
+            ),
             clients_behind: state
                 .clients
                 .values()
@@ -274,6 +287,7 @@ impl HubDriver {
         let mut reports = Vec::new();
         let mut renderings = Vec::new();
         let mut forgotten = Vec::new();
+        let mut refusals = Vec::new();
         let mut actions = std::mem::take(&mut state.actions);
         state.hub.swap_actions(&mut actions);
         for action in actions.drain(..) {
@@ -283,13 +297,14 @@ impl HubDriver {
                     message,
                     parent,
                 } => {
-                    let mut frame = Frame::message(StreamId::Only, Origin::Client, message);
-                    frame.parent = parent;
-                    state.send_to_server(link, frame);
+                    let refusal = state.send_to_server(link, message, parent);
+                    refusals.extend(refusal.map(|refusal| (RefusedBy::Server(link), refusal)));
                 }
                 HubAction::ToClient(client, message) => {
-                    let report = state.send_to_client(client, message);
-                    reports.extend(report.map(HubAction::Log));
+                    let sent = state.send_to_client(client, message);
+                    reports.extend(sent.report.map(HubAction::Log));
+                    let refusal = sent.refusal;
+                    refusals.extend(refusal.map(|refusal| (RefusedBy::Client(client), refusal)));
                 }
                 HubAction::Dial { link, server } => self.open_link(&mut state, link, server),
                 HubAction::BuildCatalog(build) => self.build_catalog(build),
@@ -312,6 +327,7 @@ impl HubDriver {
         }
         self.render(renderings);
         self.forget_files(forgotten);
+        self.refuse(refusals);
         for report in reports {
             match report {
                 HubAction::Log(text) => (self.reports.log)(&text),
@@ -325,6 +341,18 @@ impl HubDriver {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Answers requests that there was no room for.
+    fn refuse(&self, refusals: Vec<(RefusedBy, Message)>) {
+        for (by, refusal) in refusals {
+            self.with_hub(|hub| match by {
+                RefusedBy::Client(client) => {
+                    hub.client_message(client, &refusal, None, Instant::now());
+                }
+                RefusedBy::Server(link) => hub.link_message(link, &refusal, Instant::now()),
+            });
         }
     }
 
@@ -456,37 +484,6 @@ impl HubDriver {
                 state.hub.link_closed(link, &closed, Instant::now());
             }
         });
-    }
-}
-
-impl DriverState {
-    fn send_to_server(&mut self, link: LinkId, frame: Frame) {
-        let full = self
-            .links
-            .get(&link)
-            .is_some_and(|queue| queue.try_send(Box::new(frame)).is_err());
-        if full {
-            // It has not read for thousands of messages. Ending the conversation tells everybody who waits.
-            self.links.remove(&link);
-        }
-    }
-
-    /// A client that has fallen behind loses notifications. The operator is told once for each client.
-    fn send_to_client(&mut self, client: ClientId, message: Message) -> Option<String> {
-        match self.clients.get(&client)?.push(message) {
-            Queued::Waits => None,
-            Queued::Lost { is_first } => {
-                self.lost_notifications += 1;
-                is_first.then(|| {
-                    let name = self.hub.client_name(client).unwrap_or_default();
-                    format!("client {name:?} does not read fast enough, so it loses notifications")
-                })
-            }
-            Queued::Refused => {
-                self.clients.remove(&client);
-                Some("a client was disconnected: it reads none of its answers".to_owned())
-            }
-        }
     }
 }
 

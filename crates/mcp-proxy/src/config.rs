@@ -159,6 +159,8 @@ pub struct RecordConfig {
 pub struct RunLimits {
     /// Bytes of one message.
     pub message: usize,
+    /// Bytes of all messages that wait.
+    pub memory: usize,
     /// Sessions at once.
     pub sessions: usize,
     /// Requests of modern clients at once, in front of a hub.

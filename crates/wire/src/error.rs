@@ -72,6 +72,9 @@ impl ErrorCode {
     /// The proxy was told to stop when it cannot write its record, and it cannot.
     pub const RECORD_FAILED: ErrorCode = ErrorCode(-31014);
 
+    /// Too many bytes of messages wait already.
+    pub const MEMORY_BUDGET: ErrorCode = ErrorCode(-31015);
+
     /// Whether a code is one of the proxy's own.
     pub fn is_own(code: i64) -> bool {
         ErrorCode::OWN.iter().any(|own| own.code.0 == code)
@@ -148,6 +151,11 @@ impl ErrorCode {
             Self::RECORD_FAILED,
             "RECORD_FAILED",
             "the proxy cannot write its record and was told to stop in that case",
+        ),
+        own(
+            Self::MEMORY_BUDGET,
+            "MEMORY_BUDGET",
+            "the messages that wait in the proxy have --memory-budget bytes already",
         ),
     ];
 

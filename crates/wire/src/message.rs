@@ -97,6 +97,21 @@ impl Message {
         Message::with_head(raw, head)
     }
 
+    /// The same message with its bytes in other hands: `keep` returns what it is given, perhaps with something attached.
+    pub fn try_rehouse<E>(
+        self,
+        keep: impl FnOnce(Bytes) -> Result<Bytes, E>,
+    ) -> Result<Message, E> {
+        let length = self.raw.len();
+        let raw = keep(self.raw)?;
+        debug_assert_eq!(raw.len(), length, "these are not the same bytes");
+        Ok(Message {
+            raw,
+            head: self.head,
+            large: self.large,
+        })
+    }
+
     fn with_head(raw: Bytes, head: MessageHead) -> Message {
         Message {
             raw,

@@ -35,6 +35,8 @@ pub struct HubOptions {
     pub page_size: Option<NonZeroUsize>,
     /// Threads of the runtime.
     pub threads: Option<NonZeroUsize>,
+    /// Bytes of all messages that wait.
+    pub memory_budget: Option<u64>,
     /// What clients speak.
     pub listen: Option<ListenKind>,
     /// The address to listen on.
@@ -150,6 +152,7 @@ impl HubOptions {
             native_prompts: fields.read("native-prompts", Node::boolean)?,
             page_size: fields.read("page-size", read_count)?,
             threads: fields.read("threads", read_threads)?,
+            memory_budget: fields.read("memory-budget", Node::size)?,
             listen: fields.read("listen", |node| node.choice(LISTEN_WORDS))?,
             listen_host: fields.read("listen-host", Node::nonempty_text)?,
             listen_port: fields.read("listen-port", |node| {
@@ -173,6 +176,7 @@ impl HubOptions {
             ("listen-host", self.listen_host != new.listen_host),
             ("listen-port", self.listen_port != new.listen_port),
             ("threads", self.threads != new.threads),
+            ("memory-budget", self.memory_budget != new.memory_budget),
             ("spill-quota", own.spill_quota != other.spill_quota),
             ("spill-ttl", own.spill_ttl != other.spill_ttl),
             ("spill-roots", own.spill_roots != other.spill_roots),
@@ -193,6 +197,7 @@ impl HubOptions {
             native_prompts: later.native_prompts.or(self.native_prompts),
             page_size: later.page_size.or(self.page_size),
             threads: later.threads.or(self.threads),
+            memory_budget: later.memory_budget.or(self.memory_budget),
             listen: later.listen.or(self.listen),
             listen_host: later.listen_host.or(self.listen_host),
             listen_port: later.listen_port.or(self.listen_port),

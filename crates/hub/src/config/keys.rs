@@ -55,6 +55,7 @@ pub(super) const HUB_KEYS: &[&str] = &[
     "spill-quota",
     "spill-ttl",
     "spill-roots",
+    "memory-budget",
 ];
 
 /// In a profile.

@@ -94,6 +94,11 @@ impl ClientQueue {
         }
     }
 
+    /// A notification for the client was dropped for want of memory.
+    pub(super) fn note_lost(&self) -> Queued {
+        lock(&self.missed).lose()
+    }
+
     /// Whether the client has missed something that it has not been told of.
     pub(super) fn is_behind(&self) -> bool {
         !lock(&self.missed).is_empty()
@@ -136,6 +141,10 @@ impl Missed {
                 return Queued::Waits;
             }
         }
+        self.lose()
+    }
+
+    fn lose(&mut self) -> Queued {
         self.lost += 1;
         let is_first = !std::mem::replace(&mut self.has_lost_before, true);
         Queued::Lost { is_first }

@@ -254,6 +254,15 @@ pub struct ProxyArgs {
     )]
     pub max_message: u64,
 
+    /// Memory for all messages that wait for a client or server, in bytes or with K, M, G [default: 512M]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        value_parser = super::size::size,
+        help_heading = "Limits"
+    )]
+    pub memory_budget: Option<u64>,
+
     /// Give up on a peer that reads nothing for this many seconds
     #[arg(
         long,

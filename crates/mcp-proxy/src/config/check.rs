@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use http::Uri;
-use mcp_proxy_core::{HoldOptions, HoldPolicy, HoldTimeout, InterceptMode};
+use mcp_proxy_core::{DEFAULT_MEMORY_BUDGET, HoldOptions, HoldPolicy, HoldTimeout, InterceptMode};
 use mcp_proxy_hub::config::is_ordinary;
 use mcp_proxy_session::{CredentialRedaction, Filter, RecordLocation, RecordOptions, Redaction};
 use mcp_proxy_transport::http::{Admission, LegacyClients, Token};
@@ -65,6 +65,7 @@ impl Config {
             redaction,
             limits: RunLimits {
                 message: message_max(args.max_message)?,
+                memory: memory_budget(args.memory_budget)?,
                 sessions: args.max_sessions.max(1),
                 requests: MAX_REQUESTS,
                 idle: Duration::from_secs(args.idle_timeout.max(1) * 60),
@@ -430,5 +431,14 @@ fn message_max(bytes: u64) -> Result<usize> {
     match usize::try_from(bytes) {
         Ok(max) if max > 0 => Ok(max),
         _ => bail!("--max-message: {bytes} is not a valid message size"),
+    }
+}
+
+/// The memory for messages that wait: more than nothing.
+fn memory_budget(bytes: Option<u64>) -> Result<usize> {
+    match bytes.map(usize::try_from) {
+        None => Ok(DEFAULT_MEMORY_BUDGET),
+        Some(Ok(budget)) if budget > 0 => Ok(budget),
+        Some(_) => bail!("--memory-budget: this is not a valid size"),
     }
 }

@@ -125,6 +125,7 @@ impl Config {
         }
         proxy.listen_host = proxy.listen_host.or(options.listen_host.clone());
         proxy.listen_port = proxy.listen_port.or(options.listen_port);
+        proxy.memory_budget = proxy.memory_budget.or(options.memory_budget);
         let target = HubTarget {
             settings: settings(args, options, &source.spill_store)?,
             servers: servers(&hub, &source.aliases)?,

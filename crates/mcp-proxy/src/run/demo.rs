@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_core::{HoldOptions, Link, ProxyRun, RunOptions, carry};
+use mcp_proxy_core::{DEFAULT_MEMORY_BUDGET, HoldOptions, Link, ProxyRun, RunOptions, carry};
 use mcp_proxy_demo::{DemoContent, ScriptEra, run_script, serve_http, serve_stdio};
 use mcp_proxy_session::{
     CredentialRedaction, RecordErrorPolicy, RecordLocation, RecordOptions, SessionRecord,
@@ -203,6 +203,7 @@ fn config(args: &DemoArgs) -> Result<Config> {
         }),
         limits: RunLimits {
             message: MESSAGE_MAX,
+            memory: DEFAULT_MEMORY_BUDGET,
             sessions: 1,
             requests: 1,
             idle: Duration::from_secs(60),

@@ -72,6 +72,7 @@ async fn run_on(config: &Config) -> Result<ExitCode> {
         pass_noise: config.pass_noise,
         hold: config.hold,
     });
+    run.memory().set_limit(config.limits.memory);
     for filter in &config.breakpoints {
         let new = NewBreakpoint {
             filter: filter.clone(),

@@ -264,9 +264,13 @@ impl ServerManagement for HubManagement {
     fn load(&self) -> HubLoad {
         let driver = self.hub.driver.get();
         let backlog = driver.map(|driver| driver.backlog()).unwrap_or_default();
+        let (memory_used, memory_budget, memory_refused) = backlog.memory;
         HubLoad {
             lost_notifications: backlog.lost_notifications,
             clients_behind: backlog.clients_behind,
+            memory_used,
+            memory_budget,
+            memory_refused,
         }
     }
 

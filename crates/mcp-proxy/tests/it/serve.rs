@@ -14,6 +14,7 @@ mod dispatch;
 mod forgetting;
 mod killed;
 mod limits;
+mod memory;
 mod noisy;
 mod options;
 mod record;

@@ -42,6 +42,14 @@ impl CollectedBody {
 
 /// Reads up to `limit` bytes.
 pub async fn collect(body: impl Into<IncomingBody>, limit: usize) -> CollectedBody {
+    collect_while(body, |length| length <= limit).await
+}
+
+/// Reads as long as what was read fits.
+pub(crate) async fn collect_while(
+    body: impl Into<IncomingBody>,
+    mut fits: impl FnMut(usize) -> bool,
+) -> CollectedBody {
     let mut body = body.into();
     let mut first = Bytes::new();
     let mut joined: Option<BytesMut> = None;
@@ -80,7 +88,7 @@ pub async fn collect(body: impl Into<IncomingBody>, limit: usize) -> CollectedBo
                 length
             }
         };
-        if length > limit {
+        if !fits(length) {
             return CollectedBody::Partial(read(joined, first), body);
         }
     }

@@ -15,6 +15,8 @@ use super::listener::{HttpResponse, events};
 use super::outgoing_body::OutgoingBody;
 use super::stream_queue::{StreamReceiver, stream_channel};
 
+/// Events of this size count in the memory budget. Smaller ones wait in small numbers.
+pub(super) const LARGE: usize = 64 << 10;
 const KEEP_ALIVE: Duration = Duration::from_secs(25);
 pub(super) const KEEP_ALIVE_COMMENT: Bytes = Bytes::from_static(b": keep-alive\n\n");
 
@@ -140,7 +142,15 @@ impl EventStream {
                     socket.hand_over(connection, sequence);
                 }
                 self.quiet.as_mut().reset(Instant::now() + KEEP_ALIVE);
-                Poll::Ready(Some(encode(&message)))
+                let event = encode(&message);
+                // The client may leave the copy unread.
+                let event = match self.messages.connection() {
+                    Some(connection) if event.len() >= LARGE => {
+                        connection.run.memory().hold_anyway(event)
+                    }
+                    _ => event,
+                };
+                Poll::Ready(Some(event))
             }
             Poll::Ready(Some(StreamItem::Dropped)) => {
                 let text = "the message was dropped by the proxy";

@@ -121,10 +121,13 @@ impl McpEndpoint {
     ) -> HttpResponse {
         let (parts, body) = request.into_parts();
         match parts.method {
-            Method::POST => match whole_body(body, self.options.limits.message).await {
-                Ok(bytes) => self.post(source, parts, Message::parse(bytes)).await,
-                Err(answer) => *answer,
-            },
+            Method::POST => {
+                let max = self.options.limits.message;
+                match whole_body(body, max, self.run.memory()).await {
+                    Ok(bytes) => self.post(source, parts, Message::parse(bytes)).await,
+                    Err(answer) => *answer,
+                }
+            }
             Method::GET if modern::is_modern_head(&parts.headers) => not_allowed("POST"),
             Method::DELETE if modern::is_modern_head(&parts.headers) => not_allowed("POST"),
             Method::GET | Method::DELETE if self.options.legacy == LegacyClients::Stateless => {

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_proxy_core::MemoryBudget;
 use mcp_proxy_wire::{ErrorCode, Message, is_blank};
 use tokio::time::timeout;
 
-use super::collect::{CollectedBody, collect};
+use super::collect::{CollectedBody, collect_while};
 use super::incoming_body::IncomingBody;
 use super::listener::{HttpResponse, error};
 
@@ -14,16 +15,27 @@ use super::listener::{HttpResponse, error};
 const DISCARD_MAX: u64 = 256 << 20;
 const DISCARD_DEADLINE: Duration = Duration::from_secs(10);
 
-/// The whole body, or the answer for a client whose body is too large or broke off.
+/// The whole body, or the answer for a client whose body is too large, finds no room in memory, or broke off.
 pub(crate) async fn whole_body(
     body: impl Into<IncomingBody>,
     max: usize,
+    memory: &MemoryBudget,
 ) -> Result<Bytes, Box<HttpResponse>> {
-    match collect(body, max).await {
-        CollectedBody::Whole(bytes) => Ok(bytes),
-        CollectedBody::Partial(_, rest) => {
+    let mut permit = memory.permit();
+    let mut refused = None;
+    let fits = |length: usize| {
+        refused = permit.grow_to(length).err();
+        length <= max && refused.is_none()
+    };
+    match collect_while(body, fits).await {
+        CollectedBody::Whole(bytes) => Ok(permit.hold(bytes)),
+        CollectedBody::Partial(read, rest) => {
+            drop((permit, read));
             discard(rest).await;
-            Err(Box::new(too_large(max)))
+            Err(Box::new(match refused {
+                Some(over) => error(503, ErrorCode::MEMORY_BUDGET, &over.to_string()),
+                None => too_large(max),
+            }))
         }
         CollectedBody::Broken(_, why) => Err(Box::new(broke_off(&why))),
     }

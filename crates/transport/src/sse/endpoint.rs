@@ -121,7 +121,7 @@ impl SseEndpoint {
             let text = "this session is not known here or has ended; open /sse again";
             return error(404, ErrorCode::SESSION_NOT_FOUND, text);
         };
-        let message = match whole_body(body, self.limits.message).await {
+        let message = match whole_body(body, self.limits.message, self.run.memory()).await {
             Ok(bytes) if is_blank(&bytes) => {
                 let text = "the body contains no message";
                 return error(400, ErrorCode::BAD_REQUEST, text);

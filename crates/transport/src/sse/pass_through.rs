@@ -146,7 +146,7 @@ impl SsePassThrough {
         (url, connection, stream): (Uri, Arc<Connection>, Option<ProgressSender>),
         exchange: ExchangeId,
     ) -> HttpResponse {
-        let bytes = match whole_body(body, self.limits.max).await {
+        let bytes = match whole_body(body, self.limits.max, self.run.memory()).await {
             Ok(bytes) => bytes,
             Err(answer) => return *answer,
         };

@@ -127,7 +127,16 @@ fn told(load: HubLoad, out: &mut impl Write) -> Result<()> {
     let HubLoad {
         lost_notifications,
         clients_behind,
+        memory_refused,
+        ..
     } = load;
+    if memory_refused > 0 {
+        writeln!(
+            out,
+            "{memory_refused} messages were refused for want of memory; now {} of {} bytes are in use (--memory-budget).",
+            load.memory_used, load.memory_budget
+        )?;
+    }
     if lost_notifications > 0 {
         let now = match clients_behind {
             0 => "all have caught up".to_owned(),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use mcp_proxy_core::OutgoingFrame;
 use mcp_proxy_wire::{
-    Body, ErrorCode, ExchangeId, Frame, Kind, Message, Origin, StreamId, error_response,
+    Body, ErrorCode, ExchangeId, Frame, Kind, Message, Origin, StreamId, Transport, error_response,
 };
 
 use super::{HttpSession, HttpSessionState, OpenStream};
-use crate::http::event_stream::{StreamItem, StreamMessage};
+use crate::http::event_stream::{LARGE, StreamItem, StreamMessage};
 use crate::http::stream_queue::{StreamReceiver, StreamSender, stream_channel};
 use crate::http::stream_router::{PostExpectation, StreamRoute, WaitingMessage};
 use crate::inbox::InboxItem;
@@ -80,13 +80,30 @@ impl HttpSession {
             true => state.streams.remove(&stream),
             false => state.streams.get(&stream).cloned(),
         };
-        let data = message.into_raw();
+        let data = self.held(message);
         let message = self.stored(&mut state, stream, data, last, sequence);
         Some(RoutedMessage {
             stream,
             open,
             item: StreamItem::Message(message),
         })
+    }
+
+    /// Counts a large message as long as its client does not read it; what a server in this process sends counts already.
+    /// If there is no room for an answer, its client gets an error in its place.
+    fn held(&self, message: Message) -> Bytes {
+        if message.len() < LARGE || self.connection.server() == Transport::InProcess {
+            return message.into_raw();
+        }
+        let memory = self.connection.run.memory();
+        match (memory.hold(message.raw().clone()), message.kind()) {
+            (Ok(held), _) => held,
+            (Err(over), Kind::Response | Kind::Error) => {
+                let code = ErrorCode::MEMORY_BUDGET;
+                error_response(message.id().as_ref(), code, &over.to_string(), None).into_raw()
+            }
+            (Err(_), _) => memory.hold_anyway(message.into_raw()),
+        }
     }
 
     /// On a shared session: whether the request of this stream still waits for its answer.

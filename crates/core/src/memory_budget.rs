@@ -1,0 +1,186 @@
+//! How many bytes of messages may wait in memory, all peers and queues of a run together.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use bytes::Bytes;
+
+/// Room unless `--memory-budget` says otherwise.
+pub const DEFAULT_MEMORY_BUDGET: usize = 512 << 20;
+
+/// One counter for everything that waits: bodies that are being read, messages in queues, answers that are not read.
+///
+/// A message's part is given back when the last clone of its bytes is dropped, wherever they were passed on to.
+#[derive(Clone, Debug)]
+pub struct MemoryBudget(Arc<Counter>);
+
+#[derive(Debug)]
+struct Counter {
+    limit: AtomicUsize,
+    used: AtomicUsize,
+    refused: AtomicU64,
+}
+
+/// A part of the budget, until it is dropped.
+#[derive(Debug)]
+pub struct MemoryPermit {
+    budget: MemoryBudget,
+    bytes: usize,
+}
+
+/// There is no room for a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OverBudget {
+    /// How large it is.
+    pub bytes: usize,
+    /// All the room there is.
+    pub limit: usize,
+}
+
+/// Bytes, and their part of the budget.
+struct HeldBytes {
+    bytes: Bytes,
+    _permit: MemoryPermit,
+}
+
+impl AsRef<[u8]> for HeldBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Default for MemoryBudget {
+    fn default() -> MemoryBudget {
+        MemoryBudget::new(DEFAULT_MEMORY_BUDGET)
+    }
+}
+
+impl MemoryBudget {
+    /// Room for this many bytes.
+    pub fn new(limit: usize) -> MemoryBudget {
+        MemoryBudget(Arc::new(Counter {
+            limit: AtomicUsize::new(limit),
+            used: AtomicUsize::new(0),
+            refused: AtomicU64::new(0),
+        }))
+    }
+
+    /// Changes how much room there is.
+    pub fn set_limit(&self, bytes: usize) {
+        self.0.limit.store(bytes, Ordering::Relaxed);
+    }
+
+    /// All the room there is.
+    pub fn limit(&self) -> usize {
+        self.0.limit.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes wait now.
+    pub fn used(&self) -> usize {
+        self.0.used.load(Ordering::Relaxed)
+    }
+
+    /// How many messages there was no room for.
+    pub fn refused(&self) -> u64 {
+        self.0.refused.load(Ordering::Relaxed)
+    }
+
+    /// A part that has no bytes yet.
+    pub fn permit(&self) -> MemoryPermit {
+        MemoryPermit {
+            budget: self.clone(),
+            bytes: 0,
+        }
+    }
+
+    /// Counts these bytes as long as they exist, if there is room for them.
+    pub fn hold(&self, bytes: Bytes) -> Result<Bytes, OverBudget> {
+        let mut permit = self.permit();
+        permit.grow_to(bytes.len())?;
+        Ok(permit.hold(bytes))
+    }
+
+    /// Counts these bytes even if there is no room: they replace others that were counted.
+    pub fn hold_anyway(&self, bytes: Bytes) -> Bytes {
+        let mut permit = self.permit();
+        permit.bytes = bytes.len();
+        self.0.used.fetch_add(permit.bytes, Ordering::Relaxed);
+        permit.hold(bytes)
+    }
+}
+
+impl MemoryPermit {
+    /// Makes it a part of this size, if there is room.
+    pub fn grow_to(&mut self, bytes: usize) -> Result<(), OverBudget> {
+        let counter = &self.budget.0;
+        let more = bytes.saturating_sub(self.bytes);
+        let limit = counter.limit.load(Ordering::Relaxed);
+        let before = counter.used.fetch_add(more, Ordering::Relaxed);
+        if before.saturating_add(more) > limit {
+            counter.used.fetch_sub(more, Ordering::Relaxed);
+            counter.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(OverBudget { bytes, limit });
+        }
+        self.bytes += more;
+        Ok(())
+    }
+
+    /// These bytes keep it from now on.
+    pub fn hold(self, bytes: Bytes) -> Bytes {
+        match bytes.is_empty() {
+            true => bytes,
+            false => Bytes::from_owner(HeldBytes {
+                bytes,
+                _permit: self,
+            }),
+        }
+    }
+}
+
+impl Drop for MemoryPermit {
+    fn drop(&mut self) {
+        self.budget.0.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Display for OverBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "there is no room for a message of {} bytes: the messages that wait may have {} bytes in all (--memory-budget); try again later",
+            self.bytes, self.limit
+        )
+    }
+}
+
+impl std::error::Error for OverBudget {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a5_what_does_not_fit_is_refused_until_something_has_gone() {
+        let budget = MemoryBudget::new(100);
+        let first = budget.hold(Bytes::from_static(&[0; 60])).unwrap();
+        let part = first.slice(10..20);
+        let over = budget.hold(Bytes::from_static(&[0; 60])).unwrap_err();
+        let (bytes, limit) = (60, 100);
+        assert_eq!(over, OverBudget { bytes, limit });
+        assert_eq!((budget.used(), budget.refused()), (60, 1));
+        drop(first);
+        assert_eq!(budget.used(), 60, "a part of it is still there");
+        drop(part);
+        assert_eq!(budget.used(), 0);
+        let mut permit = budget.permit();
+        permit.grow_to(40).unwrap();
+        permit.grow_to(90).unwrap();
+        assert!(permit.grow_to(101).is_err());
+        assert_eq!(budget.used(), 90);
+        let more = budget.hold_anyway(Bytes::from_static(&[0; 60]));
+        assert_eq!(budget.used(), 150);
+        drop((permit, more));
+        assert_eq!(budget.used(), 0);
+    }
+}
