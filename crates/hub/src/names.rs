@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::catalog::ItemKind;
 use crate::template::UriTemplate;
+use crate::uri;
 
 /// The longest name that clients are sure to accept.
 pub const MAX_NAME_LENGTH: usize = 64;
@@ -70,35 +71,17 @@ impl AllowedNames {
     }
 
     /// Whether a URI is left out, by itself or because a template is that covers it. A server may take other spellings for
-    /// the same resource, so a fragment and percent signs do not help.
+    /// the same resource, so all of them are; and where there are rules, a URI that goes up with `..` is refused as it is.
     pub(crate) fn denies_uri(&self, uri: &str) -> bool {
-        let plain = uri.split('#').next().unwrap_or(uri);
-        !self.deny.is_empty()
-            && (covers_any(&self.deny, uri)
-                || covers_any(&self.deny, plain)
-                || covers_any(&self.deny, &percent_decoded(plain)))
-    }
-}
-
-/// A URI with the characters that `%41` and the like stand for.
-fn percent_decoded(uri: &str) -> String {
-    let mut decoded = Vec::with_capacity(uri.len());
-    let mut rest = uri.as_bytes();
-    while let Some((first, behind)) = rest.split_first() {
-        let digits = behind.get(..2).filter(|_| *first == b'%');
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                decoded.push(byte);
-                rest = &behind[2..];
-            }
-            None => {
-                decoded.push(*first);
-                rest = behind;
-            }
+        if self.allow.is_none() && self.deny.is_empty() {
+            return false;
         }
+        let denied: Vec<String> = self.deny.iter().map(|glob| uri::plain_form(glob)).collect();
+        let mut forms = uri::plain_forms(uri).into_iter();
+        uri::is_devious(uri)
+            || covers_any(&self.deny, uri)
+            || forms.any(|form| covers_any(&denied, &form))
     }
-    String::from_utf8_lossy(&decoded).into_owned()
 }
 
 /// Whether one of the globs matches a URI, or is a URI template that covers it.
@@ -321,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn other_spellings_of_a_denied_uri_are_denied() {
+    fn a8_other_spellings_of_a_denied_uri_are_denied() {
         let names = AllowedNames {
             allow: None,
             deny: vec!["note://s/secret".to_owned(), "note://user/{id}".to_owned()],
@@ -330,7 +313,16 @@ mod tests {
             "note://s/secret",
             "note://s/%73ecret",
             "note://s/secret#x",
+            "note://s/secret?x",
+            "NOTE://s/secret",
+            "note://S/secret",
+            "note://s//secret",
+            "note:///s/secret",
+            "note://s/x/../secret",
+            "note://x/../s/open",
+            "note://s:1/secret",
             "note://user/5",
+            "note://user//5",
         ] {
             assert!(!names.permits_uri(uri), "{uri}");
         }
@@ -341,6 +333,27 @@ mod tests {
             "note://s/%zz",
         ] {
             assert!(names.permits_uri(uri), "{uri}");
+        }
+        let globs = |allow: Option<&str>, deny: &[&str]| AllowedNames {
+            allow: allow.map(|glob| vec![glob.to_owned()]),
+            deny: deny.iter().map(|glob| (*glob).to_owned()).collect(),
+        };
+        let only = globs(Some("x://pub/*"), &[]);
+        assert!(only.permits_uri("x://pub/1"));
+        for uri in ["x://pub/../priv/1", "x://pub/%2e%2e/priv/1", "x://PUB/1"] {
+            assert!(!only.permits_uri(uri), "{uri}");
+        }
+        for glob in [
+            "file:///etc/*",
+            "FILE:///etc/*",
+            "*passwd",
+            "file:*",
+            "*://etc/*",
+        ] {
+            let denied = globs(None, &[glob]);
+            assert!(denied.denies_uri("file:///etc//passwd"), "{glob}");
+            assert!(denied.denies_uri("file://localhost/etc/passwd"), "{glob}");
+            assert!(!denied.denies_uri("data://x/1"), "{glob}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use mcp_proxy_wire::{Id, IdKey, Message, Span, json_string};
+use mcp_proxy_wire::{Id, IdKey, Message, Span, fold_name, json_string};
 use memchr::memmem::Finder;
 use serde_json::{Value, json};
 
@@ -122,6 +122,13 @@ pub(crate) fn client_id_of(message: &Message) -> Result<Id, RelayFault> {
 pub(crate) fn has_escaped_letters(text: &[u8]) -> bool {
     static BEGINNING: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("\\u00"));
     BEGINNING.find(text).is_some()
+}
+
+/// One form for the spellings of a name that extensions may use: `tab_id`, `TabId` and `tab.id` are `tabid`.
+pub(crate) fn loose_name(name: &str) -> String {
+    let mut folded = fold_name(name).into_owned();
+    folded.retain(char::is_alphanumeric);
+    folded
 }
 
 /// The text of a member under the first of several spellings that is there. `Err` if it is there and not a string.

@@ -6,16 +6,22 @@
 mod names;
 mod url;
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use mcp_proxy_wire::{Field, Message, Span};
 use serde_json::value::RawValue;
 
-use self::names::{CHECKED_MEMBERS, DENIED_CDP, DENIED_METHODS, READ_ONLY_CDP, READ_ONLY_METHODS};
+use self::names::{
+    CARRYING_MEMBERS, DENIED_CDP, DENIED_METHODS, READ_ONLY_CDP, READ_ONLY_METHODS, URL_MEMBERS,
+};
 use self::url::UrlRules;
 use crate::fault::RelayFault;
+use crate::messages::loose_name;
 
 /// The command that carries any method of the Chrome DevTools Protocol.
 pub(crate) const FORWARD_CDP: &str = "forwardCDPCommand";
+
+/// The members of a command that decide what it is.
+const OUTER_MEMBERS: &[&str] = &["jsonrpc", "id", "method", "params"];
 
 /// How deep commands may be wrapped in each other for the policy to find them.
 const MAX_WRAPPERS: usize = 8;
@@ -54,11 +60,11 @@ impl RelayPolicy {
         // The names are plain.
         let denying = |names: &[&str]| NamePatterns {
             allowed: GlobSet::empty(),
-            denied: patterns(names.iter().copied()).unwrap_or_else(|_| GlobSet::empty()),
+            denied: denied_patterns(names.iter().copied()).unwrap_or_else(|_| GlobSet::empty()),
         };
         RelayPolicy {
             methods: denying(&DENIED_METHODS),
-            cdp: denying(&DENIED_CDP),
+            cdp: denying(DENIED_CDP),
             ..RelayPolicy::default()
         }
     }
@@ -89,7 +95,7 @@ impl RelayPolicy {
                 _ => &[],
             };
             let denied = denied.iter().map(String::as_str);
-            own.denied = patterns(denied.chain(standard.iter().copied()))?;
+            own.denied = denied_patterns(denied.chain(standard.iter().copied()))?;
         }
         Ok(self)
     }
@@ -104,18 +110,24 @@ impl RelayPolicy {
 
     /// Checks a command.
     pub(crate) fn check(&self, method: &str, message: &Message) -> Result<(), RelayFault> {
+        let params = message.params();
+        let in_params = params.and_then(|params| message.ambiguous_member(params, &[]));
+        if message.ambiguous_outer_member(OUTER_MEMBERS).is_some() || in_params.is_some() {
+            return Err(RelayFault::InvalidParams(
+                "two members have the same name but for case",
+            ));
+        }
         if !self.methods.admit(method) {
             return Err(denied(PolicyList::Methods, method));
         }
-        let params = message.params();
+        self.check_name(method)?;
         if method == FORWARD_CDP {
             let cdp = params.and_then(|params| message.member(params, "method"));
             let cdp = cdp.and_then(|cdp| message.text_at(cdp));
             let cdp = cdp.ok_or(RelayFault::InvalidParams("method must be a string"))?;
             self.check_cdp(&cdp)?;
-        } else if is_cdp_name(method) {
-            self.check_cdp(method)?;
-        } else if self.read_only.is_some() && !is_read_only(method, message) {
+        } else if !is_cdp_name(method) && self.read_only.is_some() && !is_read_only(method, message)
+        {
             return Err(denied(PolicyList::Methods, method));
         }
         match params {
@@ -140,14 +152,15 @@ impl RelayPolicy {
         object: Span,
         wrappers: usize,
     ) -> Result<(), RelayFault> {
-        let [url, wrapped @ ..] = message.members(object, CHECKED_MEMBERS);
-        if let Some(url) = url {
-            self.check_url(message, url)?;
+        for (name, value) in message.each_member(object) {
+            let name = loose_name(&name);
+            if URL_MEMBERS.contains(&name.as_str()) {
+                self.check_url(message, value)?;
+            } else if CARRYING_MEMBERS.contains(&name.as_str()) {
+                self.check_value(message, value, wrappers)?;
+            }
         }
-        wrapped
-            .into_iter()
-            .flatten()
-            .try_for_each(|span| self.check_value(message, span, wrappers))
+        Ok(())
     }
 
     /// Checks a URL, or several: `chrome.windows.create` takes a list.
@@ -175,7 +188,10 @@ impl RelayPolicy {
         // Deeper than any extension looks.
         let too_deep = RelayFault::InvalidParams("nested too deep");
         match message.slice(value).first() {
-            Some(b'"') => self.check_name(message.text_at(value).as_deref()),
+            Some(b'"') => match message.text_at(value) {
+                Some(name) => self.check_name(&name),
+                None => Ok(()),
+            },
             Some(b'{') => {
                 let wrappers = wrappers.checked_sub(1).ok_or(too_deep)?;
                 self.check_carried(message, value, wrappers)
@@ -191,10 +207,15 @@ impl RelayPolicy {
         }
     }
 
-    fn check_name(&self, name: Option<&str>) -> Result<(), RelayFault> {
-        match name {
-            Some(name) if is_cdp_name(name) => self.check_cdp(name),
-            _ => Ok(()),
+    /// Checks a text that may be the name of a CDP method, also in a spelling that an extension may put right.
+    fn check_name(&self, name: &str) -> Result<(), RelayFault> {
+        if is_cdp_name(name) {
+            return self.check_cdp(name);
+        }
+        let plain = without_blanks(name);
+        match plain != name && is_cdp_name(&plain) {
+            true => Err(denied(PolicyList::Cdp, name)),
+            false => Ok(()),
         }
     }
 }
@@ -202,7 +223,7 @@ impl RelayPolicy {
 impl NamePatterns {
     fn admit(&self, name: &str) -> bool {
         let is_allowed = self.allowed.is_empty() || self.allowed.is_match(name);
-        is_allowed && !self.denied.is_match(name)
+        is_allowed && !self.denied.is_match(without_blanks(name))
     }
 }
 
@@ -236,17 +257,41 @@ fn is_cdp_name(name: &str) -> bool {
             .is_some_and(|(domain, method)| is_word(domain) && is_word(method))
 }
 
+/// A name without what some extensions trim, and some parsers end it at.
+fn without_blanks(name: &str) -> String {
+    let is_blank = |letter: char| letter.is_whitespace() || letter.is_control();
+    name.chars().filter(|letter| !is_blank(*letter)).collect()
+}
+
 fn denied(list: PolicyList, name: &str) -> RelayFault {
     let name = name.chars().take(80).collect();
     RelayFault::Denied { list, name }
 }
 
 fn patterns<'a>(texts: impl Iterator<Item = &'a str>) -> Result<GlobSet, String> {
+    built(texts, LetterCase::Counts)
+}
+
+/// What is denied is denied in any case.
+fn denied_patterns<'a>(texts: impl Iterator<Item = &'a str>) -> Result<GlobSet, String> {
+    built(texts, LetterCase::Ignored)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LetterCase {
+    Counts,
+    Ignored,
+}
+
+fn built<'a>(texts: impl Iterator<Item = &'a str>, case: LetterCase) -> Result<GlobSet, String> {
     let mut set = GlobSetBuilder::new();
     for text in texts {
         // Only `*` is special.
         let text = globset::escape(text).replace("[*]", "*");
-        let glob = Glob::new(&text).map_err(|error| format!("{text:?}: {}", error.kind()))?;
+        let glob = GlobBuilder::new(&text)
+            .case_insensitive(case == LetterCase::Ignored)
+            .build()
+            .map_err(|error| format!("{text:?}: {}", error.kind()))?;
         set.add(glob);
     }
     set.build().map_err(|error| error.to_string())

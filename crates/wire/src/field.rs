@@ -85,6 +85,17 @@ impl Message {
         found.map(|span| span.shift(object.start))
     }
 
+    /// Each member of the object at `object`, in order: its name, escapes resolved, and where its value stands.
+    pub fn each_member(&self, object: Span) -> Vec<(Cow<'_, str>, Span)> {
+        let mut members = Vec::new();
+        if self.kind() != Kind::Malformed {
+            scan::members_of_validated(self.slice(object), |key, value| {
+                members.push((text::text(key.raw), value.shift(object.start)));
+            });
+        }
+        members
+    }
+
     /// The values of several members of the object at `object`, found in one pass.
     pub fn members<const N: usize>(&self, object: Span, names: [&str; N]) -> [Option<Span>; N] {
         let text = self.slice(object);
@@ -106,6 +117,18 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_are_told_with_their_names() {
+        let message = Message::parse(r#"{"result":{"a":1,"\u0061":[2]}}"#);
+        let members = message.each_member(message.result().unwrap());
+        let shown: Vec<_> = members
+            .iter()
+            .map(|(name, value)| (&**name, message.slice(*value)))
+            .collect();
+        assert_eq!(shown, [("a", &b"1"[..]), ("a", &b"[2]"[..])]);
+        assert!(message.each_member(Span::new(0, 3)).is_empty());
+    }
 
     #[test]
     fn several_members_are_those_found_one_by_one() {

@@ -107,7 +107,12 @@ impl Catalog {
         {
             return true;
         }
-        if server.prefix().is_some() || !uri::takes_prefix(public) {
+        if !uri::takes_prefix(public) {
+            // Nothing in it says whose it is.
+            let is_alone = self.servers.len() == 1;
+            return !is_alone && uri::has_scheme(public) && !uri::is_self_contained(public);
+        }
+        if server.prefix().is_some() {
             return false;
         }
         let first_segment = uri::split_prefix(public).map(|(segment, _)| segment);

@@ -44,7 +44,7 @@ fn names_and_uris_get_the_prefix_of_their_server() {
     assert_eq!(public(&catalog, ItemKind::Prompt), ["greet_hello"]);
     assert_eq!(
         public(&catalog, ItemKind::Resource),
-        ["file://files//a", "urn:x"]
+        ["file://files/a", "urn:x"]
     );
     assert_eq!(public(&catalog, ItemKind::Template), ["db://files/{table}"]);
     assert_eq!(catalog.warnings(), []);

@@ -135,7 +135,12 @@ fn a_resource_is_found_by_its_uris_and_by_its_name() {
         ),
         server("Other", resources(&["demo://b"], &["demo://items/{id}"])),
     ]);
-    for uri in ["file://files//a", "file:///a"] {
+    for uri in [
+        "file://files/a",
+        "file://FILES/a",
+        "file://files//a",
+        "file:///a",
+    ] {
         assert_eq!(resource(&view, uri), at(0, "file:///a"));
     }
     assert_eq!(resource(&view, "urn:x"), at(0, "urn:x"));
@@ -160,7 +165,12 @@ fn a_resource_is_found_by_its_uris_and_by_its_name() {
 #[test]
 fn an_unlisted_resource_of_a_known_server_can_be_asked_for() {
     let view = view(vec![server("files", resources(&[], &[])), unlisted("down")]);
+    assert_eq!(resource(&view, "file://files/b"), at(0, "file:///b"));
     assert_eq!(resource(&view, "file://files//b"), at(0, "file:///b"));
+    assert_eq!(
+        resource(&view, "file://files/%2Fhost/b"),
+        at(0, "file://host/b")
+    );
     assert_eq!(resource(&view, "file://down//b"), at(1, "file:///b"));
     for uri in ["file://nobody//b", "https://files/b", "urn:y", "name"] {
         let lookup = view.resolve(ItemKind::Resource, None, uri);

@@ -43,7 +43,7 @@ fn sent(catalog: &Arc<Catalog>, kind: ItemKind, name: &str, request: &'static st
 fn uris_in_results_are_public() {
     assert_eq!(
         published(r#"{"contents":[{"uri":"file:///a","text":"uri"}, {"uri" : "urn:x"}]}"#),
-        r#"{"contents":[{"uri":"file://files//a","text":"uri"}, {"uri" : "urn:x"}]}"#
+        r#"{"contents":[{"uri":"file://files/a","text":"uri"}, {"uri" : "urn:x"}]}"#
     );
     assert_eq!(
         published(
@@ -72,6 +72,46 @@ fn web_addresses_are_public_only_if_the_server_offers_them() {
         publish("https://e.org/items/1").as_deref(),
         Some("https://files/e.org/items/1")
     );
+}
+
+#[test]
+fn opaque_uris_of_two_servers_are_listed_and_read_back() {
+    let listing = || resources(&["urn:isbn:1"], &["urn:issn:{n}"]);
+    let catalog = catalog(vec![
+        server("one", listing()),
+        server("two", listing()),
+        server("three", resources(&["urn:isbn:3"], &[])),
+    ]);
+    let view = catalog.view(&ViewFilter::default());
+    for entry in view.entries(ItemKind::Resource) {
+        let item = view
+            .resolve(ItemKind::Resource, None, &entry.public)
+            .unwrap();
+        assert_eq!(
+            (item.server(), item.original()),
+            (entry.server, &*entry.original)
+        );
+    }
+    for entry in view.entries(ItemKind::Template) {
+        let expanded = entry.public.replace("{n}", "7");
+        let item = view.resolve(ItemKind::Resource, None, &expanded).unwrap();
+        assert_eq!(
+            (item.server(), item.original()),
+            (entry.server, "urn:issn:7")
+        );
+    }
+    // A result may name what its server does not list.
+    for name in ["one", "two", "three"] {
+        let server = index_of(&catalog, name);
+        for uri in ["urn:isbn:1", "urn:isbn:2", "urn:issn:5", "tag:x:y"] {
+            let public = catalog.publish_uri(server, uri).unwrap();
+            let item = view.resolve(ItemKind::Resource, None, &public).unwrap();
+            assert_eq!((item.server(), item.original()), (server, uri));
+        }
+        for uri in ["data:,text", "no uri"] {
+            assert_eq!(catalog.publish_uri(server, uri), None);
+        }
+    }
 }
 
 #[test]
@@ -230,6 +270,8 @@ fn a_uri_that_would_lead_to_another_server_is_marked() {
         ("two", "a://unlisted"),
         ("calc", "a://calc/x"),
         ("other", "urn:x"),
+        ("calc", "urn:isbn:unlisted"),
+        ("other", "urn:isbn:unlisted"),
         ("other", "a://x#mcp-aaaaaaaa"),
     ] {
         let server = index_of(&catalog, name);

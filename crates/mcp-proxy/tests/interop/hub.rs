@@ -7,3 +7,4 @@ mod dispatch;
 mod magg;
 mod magg_server;
 mod readings;
+mod resources;

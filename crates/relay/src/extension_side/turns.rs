@@ -182,6 +182,15 @@ impl Extension {
             };
             self.tabs.check(&tab, connection, tab_use)?;
         }
+        for tab in named.possible {
+            if self
+                .tabs
+                .owner(&tab)
+                .is_some_and(|owner| owner != connection)
+            {
+                return Err(RelayFault::ForeignTab);
+            }
+        }
         let mut resolved = ResolvedTab::default();
         for reference in named.subject {
             let tab = match reference {

@@ -5,13 +5,16 @@ pub(super) const DENIED_METHODS: [&str; 1] = ["get_debug_storage"];
 
 /// Denied unless somebody allows it: cookies are credentials, files are not the browser's, and targets are tabs, other
 /// connections' tabs among them.
-pub(super) const DENIED_CDP: [&str; 27] = [
+pub(super) const DENIED_CDP: &[&str] = &[
     "Network.getCookies",
     "Network.getAllCookies",
     "Network.setCookie",
     "Network.setCookies",
     "Network.deleteCookies",
     "Network.clearBrowserCookies",
+    // Older names of the same.
+    "Page.deleteCookie",
+    "Page.getCookies",
     "Storage.getCookies",
     "Storage.setCookies",
     "Storage.clearCookies",
@@ -21,10 +24,20 @@ pub(super) const DENIED_CDP: [&str; 27] = [
     "DOM.setFileInputFiles",
     // It can drop any file of the machine on a page.
     "Input.dispatchDragEvent",
+    // It reads any address with the cookies of the page.
+    "Network.loadNetworkResource",
     "Browser.close",
     "Browser.crash",
+    "Browser.executeBrowserCommand",
+    "Browser.grantPermissions",
+    "Browser.resetPermissions",
     "Browser.setDownloadBehavior",
+    "Browser.setPermission",
+    "Extensions.*",
     "Page.setDownloadBehavior",
+    "Security.handleCertificateError",
+    "Security.setIgnoreCertificateErrors",
+    "Security.setOverrideCertificateErrors",
     "Target.attachToBrowserTarget",
     "Target.autoAttachRelated",
     "Target.attachToTarget",
@@ -32,27 +45,36 @@ pub(super) const DENIED_CDP: [&str; 27] = [
     "Target.closeTarget",
     "Target.createTarget",
     "Target.createBrowserContext",
+    "Target.detachFromTarget",
+    "Target.disposeBrowserContext",
     "Target.exposeDevToolsProtocol",
+    "Target.getBrowserContexts",
+    "Target.getTargets",
+    "Target.openDevTools",
     "Target.sendMessageToTarget",
     "Target.setAutoAttach",
+    "Target.setDiscoverTargets",
+    "Target.setRemoteLocations",
 ];
 
-/// The URL of a command, and the members in which commands carry a CDP method, its parameters, or other commands. The last ones
-/// are what Chrome calls the arguments of `debugger.sendCommand`, `tabs.create`, `tabs.update` and `windows.create`.
-pub(super) const CHECKED_MEMBERS: [&str; 13] = [
-    "url",
+/// The members with the URL of a command, or several, as [`loose_name`](crate::messages::loose_name) has them.
+pub(super) const URL_MEMBERS: [&str; 6] = ["url", "urls", "uri", "uris", "href", "hrefs"];
+
+/// Those in which commands carry a CDP method, its parameters, or other commands. The last ones are what Chrome calls the arguments
+/// of `debugger.sendCommand`, `tabs.create`, `tabs.update` and `windows.create`.
+pub(super) const CARRYING_MEMBERS: [&str; 12] = [
     "method",
     "command",
-    "cdpMethod",
+    "cdpmethod",
     "params",
     "args",
     "commands",
     "actions",
     "options",
-    "commandParams",
-    "createProperties",
-    "updateProperties",
-    "createData",
+    "commandparams",
+    "createproperties",
+    "updateproperties",
+    "createdata",
 ];
 
 /// What a policy that is `read_only` leaves of the relay's own methods.

@@ -12,6 +12,7 @@ fn check(policy: &RelayPolicy, method: &str, params: &str) -> Result<(), i64> {
 fn cookies_files_and_other_targets_are_denied_by_default() {
     let policy = RelayPolicy::standard();
     for method in DENIED_CDP {
+        let method = method.replace('*', "x");
         let params = format!(r#"{{"method":"{method}"}}"#);
         assert_eq!(
             check(&policy, FORWARD_CDP, &params),
@@ -40,7 +41,10 @@ fn urls_are_checked_where_tabs_are_opened_and_navigated() {
     assert_eq!(check(&policy, "createWindow", several), Err(-32008));
     let listed = r#"{"args":[{"url":"https://my.bank.test:443/"}]}"#;
     assert_eq!(check(&policy, "chrome.tabs.create", listed), Err(-32008));
-    for name in &CHECKED_MEMBERS[1..] {
+    for name in CARRYING_MEMBERS
+        .iter()
+        .chain(&["Params", "create_properties", "cdpMethod"])
+    {
         for (open, close) in [("", ""), ("[1,", "]")] {
             let wrapped = format!(r#"{{"{name}":{open}{{"url":"https://my.bank.test/"}}{close}}}"#);
             assert_eq!(
@@ -63,6 +67,123 @@ fn urls_are_checked_where_tabs_are_opened_and_navigated() {
         check(&policy, "createTab", r#"{"url":"https://a.test/"}"#),
         Ok(())
     );
+    assert_eq!(
+        check(&policy, "type", r#"{"title":"https://my.bank.test/"}"#),
+        Ok(())
+    );
+}
+
+#[test]
+fn a16_urls_are_checked_under_other_names() {
+    let denied = ["*://*.bank.test/*".to_owned()];
+    let policy = RelayPolicy::standard()
+        .with(PolicyList::Urls, None, Some(&denied))
+        .unwrap();
+    for name in [
+        "url",
+        "URL",
+        "Url",
+        "uri",
+        "URI",
+        "href",
+        "urls",
+        "uris",
+        "hrefs",
+        "u_r_l",
+        "\\u0075rl",
+    ] {
+        for url in [
+            r#""https://my.bank.test/x""#,
+            r#"["https://a.test/","https://my.bank.test/x"]"#,
+        ] {
+            for params in [
+                format!(r#"{{"{name}":{url}}}"#),
+                format!(r#"{{"options":{{"{name}":{url}}}}}"#),
+            ] {
+                assert_eq!(
+                    check(&policy, "createTab", &params),
+                    Err(-32008),
+                    "{params}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a16_more_methods_of_the_denied_kinds_are_denied() {
+    let policy = RelayPolicy::standard();
+    for method in [
+        "Page.deleteCookie",
+        "Target.disposeBrowserContext",
+        "Target.getTargets",
+        "Target.detachFromTarget",
+        "Target.openDevTools",
+        "Network.loadNetworkResource",
+        "Extensions.loadUnpacked",
+        "Extensions.getStorageItems",
+        "Security.setIgnoreCertificateErrors",
+        "Browser.setPermission",
+    ] {
+        let params = format!(r#"{{"method":"{method}"}}"#);
+        assert_eq!(
+            check(&policy, FORWARD_CDP, &params),
+            Err(-32008),
+            "{method}"
+        );
+        assert_eq!(check(&policy, method, "{}"), Err(-32008), "{method}");
+    }
+}
+
+#[test]
+fn a16_blanks_and_case_do_not_hide_a_method() {
+    let policy = RelayPolicy::standard();
+    for method in [
+        " Network.getCookies",
+        "Network.getCookies ",
+        "Network.getCookies\\u0000",
+        "Network.\\u0000getCookies",
+        "\\u00a0Network.getCookies",
+        "Network .getCookies",
+        "\\tNetwork.getCookies",
+        "Network.GETCOOKIES",
+    ] {
+        for params in [
+            format!(r#"{{"method":"{method}"}}"#),
+            format!(r#"{{"command":"{method}"}}"#),
+        ] {
+            let command = match params.starts_with(r#"{"method"#) {
+                true => FORWARD_CDP,
+                false => "sendCommand",
+            };
+            assert_eq!(check(&policy, command, &params), Err(-32008), "{params}");
+        }
+        let plain: String = serde_json::from_str(&format!("\"{method}\"")).unwrap();
+        assert_eq!(check(&policy, &plain, "{}"), Err(-32008), "{method}");
+    }
+    for method in [
+        " get_debug_storage",
+        "GET_DEBUG_STORAGE",
+        "get_debug_storage\u{0}",
+    ] {
+        assert_eq!(check(&policy, method, "{}"), Err(-32008), "{method}");
+    }
+    let texts = r#"{"args":["a text. With a dot","file.txt"]}"#;
+    assert_eq!(check(&policy, "type", texts), Ok(()));
+}
+
+#[test]
+fn a16_a_command_has_one_reading() {
+    let policy = RelayPolicy::standard();
+    for message in [
+        r#"{"id":1,"method":"createTab","method":"getTabs"}"#,
+        r#"{"id":1,"method":"getTabs","Method":"Network.getCookies"}"#,
+        r#"{"id":1,"method":"getTabs","params":{},"Params":{"url":"x"}}"#,
+        r#"{"id":1,"method":"createTab","params":{"url":"https://a.test","URL":"https://b.test"}}"#,
+    ] {
+        let checked = policy.check("getTabs", &Message::parse(message));
+        assert_eq!(checked.map_err(|fault| fault.code()), Err(-32602));
+    }
 }
 
 #[test]
@@ -104,7 +225,7 @@ fn cdp_methods_are_found_in_other_commands_than_the_usual_one() {
         ),
         (
             FORWARD_CDP,
-            r#"{"method":"Page.enable","method":"Network.getCookies"}"#,
+            r#"{"method":"Page.enable","command":"Network.getCookies"}"#,
         ),
         (
             FORWARD_CDP,

@@ -1,13 +1,10 @@
 //! The tabs that the parameters of a command name.
 
-use std::sync::LazyLock;
-
 use mcp_proxy_wire::{JsonToken, Message, Span};
-use memchr::memmem::Finder;
 
 use super::TabId;
 use crate::fault::RelayFault;
-use crate::messages;
+use crate::messages::loose_name;
 use crate::policy::FORWARD_CDP;
 
 /// A tab that a command names.
@@ -24,8 +21,10 @@ pub(crate) enum TabReference {
 pub(crate) struct NamedTabs {
     /// By a parameter of its own. These must all be the same tab, and the command is about it.
     pub(crate) subject: Vec<TabReference>,
-    /// By members further down, such as `options.tabId`.
+    /// By members further down, such as `options.tabId`, or in another spelling.
     pub(crate) nested: Vec<TabReference>,
+    /// By members that may mean something else, such as `id`. They must not be another connection's tabs.
+    pub(crate) possible: Vec<TabId>,
 }
 
 /// What a member names tabs by.
@@ -33,12 +32,11 @@ pub(crate) struct NamedTabs {
 enum TabNaming {
     Id,
     Index,
+    /// Perhaps an id.
+    Possible,
 }
 
 const NOT_AN_ID: RelayFault = RelayFault::InvalidParams("tabId must be a whole number or a string");
-
-/// What the names of all nested members have in common.
-static NESTED_NAMES: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("tabI"));
 
 impl NamedTabs {
     /// The tabs that a command names.
@@ -54,10 +52,12 @@ impl NamedTabs {
         for (span, naming) in named {
             subject.extend(naming.read(message, span)?);
         }
-        Ok(NamedTabs {
+        let mut tabs = NamedTabs {
             subject,
-            nested: nested(method, message, params)?,
-        })
+            ..NamedTabs::default()
+        };
+        tabs.add_nested(method, message, params)?;
+        Ok(tabs)
     }
 
     /// Whether the extension has to be asked which tab an index means.
@@ -68,11 +68,18 @@ impl NamedTabs {
 }
 
 impl TabNaming {
-    /// How a member at any depth of the parameters names tabs. `index` is too common a word to count there.
-    fn of_nested(name: &str) -> Option<TabNaming> {
-        match name {
-            "tabId" | "tabIds" => Some(TabNaming::Id),
-            "tabIndex" => Some(TabNaming::Index),
+    /// How a member names tabs, `depth` objects and lists below the parameters. `index` is too common a word to count further
+    /// down, and so is a list of other things that have an `id`.
+    fn of_member(name: &str, depth: usize) -> Option<TabNaming> {
+        if depth == 0 && matches!(name, "tabId" | "tabIndex" | "index") {
+            // The subject.
+            return None;
+        }
+        match &*loose_name(name) {
+            "tabid" | "tabids" => Some(TabNaming::Id),
+            "tabindex" => Some(TabNaming::Index),
+            "index" if depth == 0 => Some(TabNaming::Index),
+            "id" | "ids" | "tab" | "tabs" => Some(TabNaming::Possible),
             _ => None,
         }
     }
@@ -84,7 +91,7 @@ impl TabNaming {
             return Ok(None);
         }
         let reference = match self {
-            TabNaming::Id => TabId::named(message, span)
+            TabNaming::Id | TabNaming::Possible => TabId::named(message, span)
                 .map(TabReference::Id)
                 .ok_or(NOT_AN_ID),
             TabNaming::Index => {
@@ -102,59 +109,74 @@ impl TabNaming {
     }
 }
 
-/// The tabs that members inside of the parameters name, one by one or in lists. What `forwardCDPCommand` hands to the browser is
-/// left out: CDP does not know tabs by these names, and scripts get whatever data a page has.
-fn nested(method: &str, message: &Message, params: Span) -> Result<Vec<TabReference>, RelayFault> {
-    let mut found = Vec::new();
-    let text = message.slice(params);
-    // Most commands have none, and need not be walked through.
-    if NESTED_NAMES.find(text).is_none() && !messages::has_escaped_letters(text) {
-        return Ok(found);
-    }
-    let cdp = match method {
-        FORWARD_CDP => message.member(params, "params"),
-        _ => None,
-    };
-    let is_cdp = |span: Span| cdp.is_some_and(|cdp| cdp.range().contains(&span.start));
-    // What the elements of each open container name, if it is a list, and what the member whose value is next names.
-    let mut open: Vec<Option<TabNaming>> = Vec::new();
-    let mut member = None;
-    let mut walk = message.walk();
-    while let Some(token) = walk.next() {
-        if !params.range().contains(&(walk.position() - 1)) {
-            continue;
-        }
-        let element = open.last().copied().flatten();
-        match token {
-            JsonToken::Key(name) if is_cdp(name) => {}
-            JsonToken::Key(name) => {
-                let name = message.text_at(name).unwrap_or_default();
-                let is_subject = open.len() == 1 && matches!(&*name, "tabId" | "tabIndex");
-                member = TabNaming::of_nested(&name).filter(|_| !is_subject);
+impl NamedTabs {
+    /// Adds the tabs that other members of the parameters name, at any depth, one by one or in lists. What `forwardCDPCommand` hands
+    /// to the browser is left out: CDP does not know tabs by these names, and scripts get whatever data a page has.
+    fn add_nested(
+        &mut self,
+        method: &str,
+        message: &Message,
+        params: Span,
+    ) -> Result<(), RelayFault> {
+        let cdp = match method {
+            FORWARD_CDP => message.member(params, "params"),
+            _ => None,
+        };
+        let is_cdp = |span: Span| cdp.is_some_and(|cdp| cdp.range().contains(&span.start));
+        // What the elements of each open container name, if it is a list, and what the member whose value is next names.
+        let mut open: Vec<Option<TabNaming>> = Vec::new();
+        let mut member = None;
+        let mut walk = message.walk();
+        while let Some(token) = walk.next() {
+            if !params.range().contains(&(walk.position() - 1)) {
+                continue;
             }
-            JsonToken::Object => {
-                if let Some(TabNaming::Id) = member.take().or(element) {
-                    return Err(NOT_AN_ID);
+            let element = open.last().copied().flatten();
+            match token {
+                JsonToken::Key(name) if is_cdp(name) => {}
+                JsonToken::Key(name) => {
+                    let name = message.text_at(name).unwrap_or_default();
+                    member = TabNaming::of_member(&name, open.len().saturating_sub(1));
                 }
-                open.push(None);
-            }
-            JsonToken::Array => open.push(member.take().or(element)),
-            JsonToken::End => {
-                open.pop();
-            }
-            JsonToken::Scalar(value) => {
-                match member.take().or(element) {
-                    // Elements of a page have a `tabIndex` too, which may be -1.
-                    Some(TabNaming::Index) => {
-                        found.extend(TabNaming::Index.read(message, value).ok().flatten());
+                JsonToken::Object => {
+                    if let Some(TabNaming::Id) = member.take().or(element) {
+                        return Err(NOT_AN_ID);
                     }
-                    Some(TabNaming::Id) => found.extend(TabNaming::Id.read(message, value)?),
-                    None => {}
+                    open.push(None);
+                }
+                JsonToken::Array => open.push(member.take().or(element)),
+                JsonToken::End => {
+                    open.pop();
+                }
+                JsonToken::Scalar(value) => {
+                    if let Some(naming) = member.take().or(element) {
+                        self.add_value(naming, message, value)?;
+                    }
                 }
             }
         }
+        Ok(())
     }
-    Ok(found)
+
+    fn add_value(
+        &mut self,
+        naming: TabNaming,
+        message: &Message,
+        value: Span,
+    ) -> Result<(), RelayFault> {
+        let read = naming.read(message, value);
+        match naming {
+            TabNaming::Id => self.nested.extend(read?),
+            // Elements of a page have a `tabIndex` too, which may be -1.
+            TabNaming::Index => self.nested.extend(read.ok().flatten()),
+            TabNaming::Possible => {
+                if let Ok(Some(TabReference::Id(tab))) = read {
+                    self.possible.push(tab);
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -241,6 +263,37 @@ mod tests {
             ),
         ] {
             assert_eq!(nested(params), Ok(expected), "{params}");
+        }
+    }
+
+    #[test]
+    fn a16_tabs_are_named_in_other_spellings() {
+        for params in [
+            r#"{"tab_id":5}"#,
+            r#"{"TabId":5}"#,
+            r#"{"tab.id":5}"#,
+            r#"{"tab-id":"5"}"#,
+            r#"{"TABID":5}"#,
+            r#"{"options":{"tab_ids":[5]}}"#,
+        ] {
+            assert_eq!(nested(params), Ok(vec![id("5")]), "{params}");
+        }
+        for params in [r#"{"tab_index":3}"#, r#"{"Index":3}"#] {
+            assert_eq!(nested(params), Ok(vec![TabReference::Index(3)]), "{params}");
+        }
+        for (params, expected) in [
+            (r#"{"id":5}"#, vec![TabId("5".into())]),
+            (r#"{"ID":"5"}"#, vec![TabId("5".into())]),
+            (r#"{"tab":{"id":5}}"#, vec![TabId("5".into())]),
+            (r#"{"tabs":[5]}"#, vec![TabId("5".into())]),
+            (
+                r#"{"tab":5,"id":-1,"ids":{"a":1}}"#,
+                vec![TabId("5".into())],
+            ),
+            (r#"{"index":5,"ident":5}"#, vec![]),
+        ] {
+            let named = named_by("m", params).map(|named| named.possible);
+            assert_eq!(named, Ok(expected), "{params}");
         }
     }
 

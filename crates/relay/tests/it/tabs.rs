@@ -82,6 +82,35 @@ fn tabs_that_are_named_further_down_must_be_own_ones_too() {
 }
 
 #[test]
+fn a16_tabs_of_others_are_not_reached_under_other_names() {
+    let mut conversation = two_clients();
+    conversation.continue_with(
+        r#"
+        B> {"id":2,"method":"createTab"}
+        E< {"id":"conn-2:2"}
+        E> {"id":"conn-2:2","result":{"tab":{"id":12}}}
+        B< {"id":2}
+        B> {"id":3,"method":"screenshot","params":{"tab_id":11}}
+        B< {"id":3,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":4,"method":"screenshot","params":{"TabId":"11"}}
+        B< {"id":4,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":5,"method":"screenshot","params":{"tab.id":11}}
+        B< {"id":5,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":6,"method":"closeTab","params":{"id":11}}
+        B< {"id":6,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":7,"method":"closeTab","params":{"tab":{"id":11}}}
+        B< {"id":7,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":8,"method":"highlight","params":{"tabs":[12,11]}}
+        B< {"id":8,"error":{"code":-32003,"data":{"reason":"foreign_tab"}}}
+        B> {"id":9,"method":"screenshot","params":{"tabId":12,"TabId":11}}
+        B< {"id":9,"error":{"code":-32602}}
+        B> {"id":10,"method":"getNode","params":{"id":99}}
+        E< {"id":"conn-2:10","method":"getNode"}
+        "#,
+    );
+}
+
+#[test]
 fn an_index_is_resolved_before_a_command_is_forwarded() {
     let mut conversation = two_clients();
     conversation.continue_with(

@@ -91,10 +91,43 @@ fn check(command: &[&str]) {
         assert!(text.contains("path=/safe hid="), "{rest}: {answer}");
         assert!(!text.contains("EVIL"), "{rest}: {answer}");
     }
+    check_resources(&mut hub);
+}
+
+fn check_resources(hub: &mut RuledHub) {
+    let mut reads = |params: &str| {
+        hub.asks(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{params}}}"#
+        ))
+    };
+    let open = reads(r#"{"uri":"x://a/pub/2"}"#);
+    assert_eq!(open["result"]["contents"][0]["text"], "x://pub/2");
+    for uri in [
+        "x://a/priv/1",
+        "X://a/priv/1",
+        "x://A/priv/1",
+        "x://a//priv/1",
+        "x://a/pub/../priv/1",
+        "x://a/pub/%2e%2e/priv/1",
+        "x://a/%70riv/1",
+        "x://a/PRIV/1",
+        "x://a/priv:1/1",
+        "x://a/pub/..",
+    ] {
+        let answer = reads(&json!({ "uri": uri }).to_string());
+        assert_eq!(answer["error"]["code"], -32602, "{uri}: {answer}");
+    }
+    for params in [
+        r#"{"uri":"x://a/pub/2","URI":"x://priv/1"}"#,
+        r#"{"uri":"x://priv/1","uri":"x://a/pub/2"}"#,
+    ] {
+        let answer = reads(params);
+        assert_eq!(answer["error"]["code"], -32602, "{params}: {answer}");
+    }
 }
 
 #[test]
-fn a1_a10_a_go_server_reads_what_was_judged() {
+fn a1_a8_a10_a_go_server_reads_what_was_judged() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let program = folder.path().join("go_server");
     let mut build = Command::new("go");
@@ -108,11 +141,11 @@ fn a1_a10_a_go_server_reads_what_was_judged() {
 }
 
 #[test]
-fn a1_a10_a_server_that_takes_the_first_member_reads_what_was_judged() {
+fn a1_a8_a10_a_server_that_takes_the_first_member_reads_what_was_judged() {
     check(&["python3", &fixtures::peer("reading_server.py"), "first"]);
 }
 
 #[test]
-fn a1_a10_a_server_that_takes_the_last_member_reads_what_was_judged() {
+fn a1_a8_a10_a_server_that_takes_the_last_member_reads_what_was_judged() {
     check(&["python3", &fixtures::peer("reading_server.py"), "last"]);
 }
