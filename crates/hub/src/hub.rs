@@ -14,6 +14,7 @@ mod clients;
 pub(crate) mod dispatch_answers;
 mod dispatch_calls;
 mod eras;
+mod expected_arguments;
 mod hidden_paths;
 mod known_clients;
 mod links;

@@ -13,6 +13,7 @@ use super::CallOutcome;
 use super::answers::{completed, result_message};
 use super::calls::{AnswerForm, Call};
 use super::eras;
+use super::expected_arguments::with_signature;
 use super::proxy_calls::proxy_tool_result;
 use super::spilling::{PlannedSpill, SpillOutcome, shortened_result};
 use super::tasks::task_of;
@@ -93,7 +94,10 @@ impl AnswerRendering {
         let task = task_of(&answer, task_id, task);
         let answer = match &call.form {
             AnswerForm::Plain | AnswerForm::TaskPage(_) | AnswerForm::Subscribe { .. } => answer,
-            _ => with_public_uris(&catalog, &call, answer),
+            _ => {
+                let answer = with_public_uris(&catalog, &call, answer);
+                with_signature(&catalog, &call, answer)
+            }
         };
         let spill = spill.map_or(SpillOutcome::Inline, |spill| spill.keep(&answer));
         let shortened = || shortened_result(spill.spilled()?, &catalog, &call, &answer);

@@ -240,6 +240,38 @@ fn a_result_in_a_file_belongs_to_the_session_that_got_it() {
     assert_eq!(folder.path().join("spill").read_dir().unwrap().count(), 0);
 }
 
+#[test]
+fn d11_wrong_arguments_come_back_with_the_signature() {
+    let mut hub = Transcript::ready(TOOLS);
+    let wrong = json!({"file": "x"});
+    let failed = r#"{"content":[{"type":"text","text":"1 validation error\n"}],"isError":true}"#;
+    let expected = "read_file(path: string, head?: integer)";
+
+    let call = json!({"action": "call", "tool": "read_file", "arguments": wrong});
+    let answer = called(&mut hub, &dispatch(1, &call), 3, failed);
+    let text = format!("1 validation error\nExpected: {expected}");
+    assert_eq!(answer["content"][0]["text"], text);
+
+    let call = json!({"action": "call", "type": "tool", "path": "a_read_file", "args": wrong});
+    let answer = called(&mut hub, &call_tool(2, "proxy", &call), 4, failed);
+    let text = format!("1 validation error\nExpected: a_{expected}");
+    assert_eq!(answer["content"][0]["text"], text);
+
+    hub.client_says(1, &call_tool(3, "proxy", &call));
+    let error = r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32602,"message":"bad arguments"}}"#;
+    hub.server_says(1, error);
+    let answer = last(&hub.take(), "C1")["result"].clone();
+    let text = answer["content"][0]["text"].as_str().unwrap();
+    assert!(text.ends_with(&format!("Expected: a_{expected}")), "{text}");
+
+    // An error of another kind, and a call by the tool's own name, stay as they are.
+    let call = json!({"action": "call", "tool": "read_file", "arguments": {"path": "x"}});
+    let answer = called(&mut hub, &dispatch(4, &call), 6, failed);
+    assert_eq!(answer["content"][0]["text"], "1 validation error\n");
+    let answer = called(&mut hub, &call_tool(5, "a_read_file", &wrong), 7, failed);
+    assert_eq!(answer["content"][0]["text"], "1 validation error\n");
+}
+
 /// The handle is in the only text and in `_meta`.
 #[track_caller]
 fn assert_preview(result: &Value) {
