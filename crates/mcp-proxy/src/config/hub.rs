@@ -151,6 +151,17 @@ impl HubSource {
         config_files(&self.args)
     }
 
+    /// What tells this hub from others: its files, its profile and the names of its servers on the command line.
+    pub fn identity(&self) -> Vec<String> {
+        let files = self.files().into_iter();
+        let files = files.map(|path| std::path::absolute(&path).unwrap_or(path));
+        let servers = self.args.source.server.iter();
+        let servers = servers.map(|flag| flag.split('=').next().unwrap_or_default().to_owned());
+        let profile = self.args.source.profile.iter().cloned();
+        let files = files.map(|path| path.display().to_string());
+        files.chain(servers).chain(profile).collect()
+    }
+
     /// The servers of the last configuration that was read again, if one was.
     pub fn servers(&self) -> Vec<HubServerTarget> {
         self.servers

@@ -17,6 +17,7 @@ mod limits;
 mod options;
 mod record;
 mod reloading;
+mod restarted;
 mod rules;
 mod secrets;
 mod ten;
