@@ -236,7 +236,7 @@ impl Hub {
         if modern && let Err(refusal) = self.note_modern_client(client, &id, message) {
             return self.send_to_client(client, *refusal);
         }
-        if self.park(request) {
+        if self.refuse_while_stopping(request) || self.park(request) {
             return;
         }
         let method = message.method().unwrap_or_default();

@@ -56,6 +56,8 @@ pub struct HubTarget {
     pub servers: Vec<HubServerTarget>,
     /// How the hub behaves.
     pub settings: HubSettings,
+    /// How long open calls may take when the hub is told to stop.
+    pub drain: Duration,
     /// Threads of the runtime.
     pub threads: Option<NonZeroUsize>,
     /// The configuration that it was made from, and from which it can be made again.
@@ -133,6 +135,7 @@ impl Config {
         let target = HubTarget {
             settings: settings(args, options, &source.spill_store)?,
             servers: servers(&hub, &source.aliases)?,
+            drain: args.drain_timeout,
             threads: args.threads.or(options.threads),
             driver: Arc::default(),
             warnings: hub.warnings.iter().map(ToString::to_string).collect(),

@@ -20,6 +20,7 @@ mod reloading;
 mod restarted;
 mod rules;
 mod secrets;
+mod stopping;
 mod ten;
 pub mod test_hub;
 

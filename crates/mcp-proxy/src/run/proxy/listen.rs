@@ -26,7 +26,7 @@ use mcp_proxy_wire::Transport;
 use super::dial::{dial_for, dial_remote, hub_dial, remote};
 use super::health::ProxyHealth;
 use super::signals::{HangupMeaning, StopRequest, on_hangup};
-use super::{RunEnd, STOP_DEADLINE, carry_options, limits};
+use super::{RunEnd, STOP_DEADLINE, carry_options, drain, limits};
 use crate::config::{ClientEndpoint, Config, HubTarget, NO_PROFILE, Target};
 use crate::printer;
 use crate::run::relay;
@@ -135,6 +135,7 @@ pub async fn over_port(
             if let Some(kept) = &kept {
                 kept.finish();
             }
+            drain(config, stop.clone()).await;
             // The listener's sockets end with it.
             if let Target::Relay(relay) = &config.target {
                 relay::say_farewell(relay).await;
@@ -143,8 +144,14 @@ pub async fn over_port(
         .await;
     routes.stop_all();
     let deadline = tokio::time::Instant::now() + STOP_DEADLINE;
-    while routes.open_count() > 0 && tokio::time::Instant::now() < deadline {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+    let ending = async {
+        while routes.open_count() > 0 && tokio::time::Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        () = ending => {}
+        () = stop.hurry() => {}
     }
     if record_lost {
         let why = "the record cannot be written".to_owned();
@@ -370,7 +377,7 @@ fn hub_routes(
 }
 
 fn with_health(routes: Routes, health: Arc<impl Handler + 'static>) -> Routes {
-    let path = Route::exact(serve::HEALTH_PATH).unlisted();
+    let path = Route::exact(serve::HEALTH_PATH).unlisted().without_token();
     routes.with(health, [path])
 }
 
