@@ -11,6 +11,7 @@ mod work_turns;
 mod writers;
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -42,6 +43,8 @@ pub(crate) use work_turns::WorkLength;
 /// Messages that may wait for a server. The multiplexer allows as many open requests.
 const SERVER_QUEUE: usize = 16_384;
 
+/// After the last answer, before clients are disconnected: their connections write what they have.
+const LAST_ANSWERS: Duration = Duration::from_millis(200);
 /// How often results in files are looked at whose time may be over. One that is read too late is refused in any case.
 const EXPIRY_CHECK: Duration = Duration::from_secs(20);
 
@@ -95,6 +98,10 @@ pub struct HubDriver {
     alarm: Notify,
     /// How many conversations with servers there are.
     conversations: watch::Sender<usize>,
+    /// Conversations with servers are ended.
+    ending: watch::Sender<bool>,
+    /// The hub is stopping, and every request is answered.
+    drained: Notify,
     /// Results in files.
     spill_store: Option<Arc<SpillStore>>,
     caller_hash: RandomState,
@@ -154,6 +161,8 @@ impl HubDriver {
             reconfiguring: Mutex::default(),
             alarm: Notify::new(),
             conversations: watch::Sender::default(),
+            ending: watch::Sender::default(),
+            drained: Notify::new(),
             spill_store,
             caller_hash: RandomState::new(),
             work_turns: Arc::new(WorkTurns::new()),
@@ -206,6 +215,22 @@ impl HubDriver {
         }
     }
 
+    /// Refuses new requests, and gives open ones this long to be answered, unless `hurry` resolves before. Then they fail, and
+    /// clients are disconnected.
+    pub async fn drain(&self, deadline: Duration, hurry: impl Future<Output = ()>) {
+        self.with_hub(Hub::stop_taking_requests);
+        if !self.lock().hub.is_drained() {
+            tokio::select! {
+                () = self.drained.notified() => {}
+                () = tokio::time::sleep(deadline) => {}
+                () = hurry => {}
+            }
+            self.with_hub(|hub| hub.fail_open_calls(Instant::now()));
+            tokio::time::sleep(LAST_ANSWERS).await;
+        }
+        self.lock().clients.clear();
+    }
+
     /// Ends all conversations with servers, and waits until they have ended. Servers that take longer than this are killed
     /// with the program.
     pub async fn shut_down(&self, deadline: Duration) {
@@ -214,6 +239,7 @@ impl HubDriver {
             state.is_closing = true;
             state.links.clear();
         }
+        self.ending.send_replace(true);
         let mut conversations = self.conversations.subscribe();
         let ended = conversations.wait_for(|count| *count == 0);
         let _ = tokio::time::timeout(deadline, ended).await;
@@ -321,6 +347,9 @@ impl HubDriver {
         }
         state.actions = actions;
         let after = state.hub.next_deadline();
+        if state.hub.is_drained() {
+            self.drained.notify_one();
+        }
         drop(state);
         if after.is_some_and(|after| before.is_none_or(|before| after < before)) {
             self.alarm.notify_one();
@@ -449,7 +478,15 @@ impl HubDriver {
             Peer::in_process("hub"),
             peer.clone(),
         ));
-        let (reason, is_orderly) = match dial(Arc::clone(&connection)).await {
+        let mut ending = self.ending.subscribe();
+        let mut ended = pin!(async move {
+            let _ = ending.wait_for(|is_ending| *is_ending).await;
+        });
+        let dialled = tokio::select! {
+            dialled = dial(Arc::clone(&connection)) => dialled,
+            () = &mut ended => Err(LinkEnd::Closed),
+        };
+        let (reason, is_orderly) = match dialled {
             Ok(to_server) => {
                 self.with_hub(|hub| hub.link_opened(link));
                 let tracker = WriteTracker::new(to_server.writer);
@@ -463,8 +500,7 @@ impl HubDriver {
                     tracker: Arc::clone(&tracker),
                 };
                 let to_hub = Link::new(QueueReader(queue), writer);
-                let never = std::future::pending();
-                let end = carry(&connection, to_hub, to_server, self.carry, never).await;
+                let end = carry(&connection, to_hub, to_server, self.carry, ended).await;
                 let written = WrittenUpTo(tracker.highest_read());
                 self.lock().hub.link_written(link, written);
                 let is_orderly = match &end {

@@ -34,6 +34,7 @@ mod roots;
 mod server_listening;
 mod servers;
 mod spilling;
+mod stopping;
 mod subscriptions;
 mod task_table;
 mod tasks;
@@ -193,6 +194,8 @@ pub struct Hub {
     actions: Vec<HubAction>,
     /// Finished calls are told.
     audits: bool,
+    /// New requests are refused.
+    is_stopping: bool,
 }
 
 #[derive(Debug)]
@@ -254,6 +257,7 @@ impl Hub {
             next: 0,
             actions: Vec::new(),
             audits: true,
+            is_stopping: false,
         };
         hub.report_disabled_servers();
         hub.rebuild_catalog_now();

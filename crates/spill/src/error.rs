@@ -8,7 +8,7 @@ use rustix::io::Errno;
 #[derive(Debug, thiserror::Error)]
 pub enum SpillError {
     /// The one answer to a handle or path that may not be read, whatever the reason, so that nothing can be probed.
-    #[error("No such result file. Use a resultFile that an earlier call in this session returned.")]
+    #[error("No such result file. Use a resultFile that an earlier call returned.")]
     NoSuchFile,
     /// What should be the arguments of a tool is something else.
     #[error("The arguments file must contain a JSON or TOON object.")]

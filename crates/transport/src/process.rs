@@ -88,8 +88,8 @@ pub struct StopDeadlines {
 impl Default for StopDeadlines {
     fn default() -> Self {
         Self {
-            stdin_closed: Duration::from_secs(2),
-            term: Duration::from_secs(2),
+            stdin_closed: Duration::from_secs(1),
+            term: Duration::from_millis(1500),
             kill: Duration::from_secs(5),
         }
     }

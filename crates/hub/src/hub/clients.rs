@@ -23,7 +23,7 @@ use crate::catalog::{ItemKind, ServerIndex};
 use crate::one_reading::second_reading;
 use crate::server_link::{CallId, ClientId, LinkId};
 
-/// Tells clients without sessions apart: the same for all requests with the same credentials.
+/// Tells callers over HTTP apart: the same for all requests with the same credentials in the same profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallerKey(pub u64);
 
@@ -78,12 +78,12 @@ impl Client {
         declared.member(whole, capability).is_some()
     }
 
-    /// Whose results in files this client may read. A session's are its own. Requests without a session share theirs with
-    /// the other requests of the same caller.
+    /// Whose results in files this client may read: over HTTP those of all sessions and requests of the same caller, because
+    /// some clients open a session for each call. Any other client is the only one of its connection.
     pub(super) fn spill_owner(&self, id: ClientId) -> SpillOwner {
-        match (self.era(), self.caller) {
-            (Era::Modern, Some(CallerKey(key))) => SpillOwner(key | 1 << 63),
-            _ => SpillOwner(id.0),
+        match self.caller {
+            Some(CallerKey(key)) => SpillOwner(key | 1 << 63),
+            None => SpillOwner(id.0),
         }
     }
 
@@ -163,7 +163,7 @@ impl Hub {
             self.tasks.forget_client(id);
         }
         self.close_own_links(id);
-        if self.settings.spill.store.is_some() {
+        if self.settings.spill.store.is_some() && client.caller.is_none() {
             self.actions.push(HubAction::ForgetFiles(SpillOwner(id.0)));
         }
         let links: Vec<LinkId> = self.links.keys().copied().collect();
@@ -294,7 +294,7 @@ impl Hub {
         if modern && let Err(refusal) = self.note_modern_client(client, &id, message) {
             return self.send_to_client(client, *refusal);
         }
-        if self.park(request) {
+        if self.refuse_while_stopping(request) || self.park(request) {
             return;
         }
         let method = message.method().unwrap_or_default();

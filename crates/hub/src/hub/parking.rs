@@ -44,6 +44,11 @@ impl ParkedRequests {
         self.requests.is_empty()
     }
 
+    /// Whether a request that has waited is being answered now.
+    pub(super) fn is_answering(&self) -> bool {
+        self.has_waited
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.requests.iter().map(|parked| parked.until).min()
     }

@@ -117,6 +117,10 @@ pub struct ServeArgs {
     )]
     pub era: Option<EraArg>,
 
+    /// When told to stop, give open calls this long to finish; a second signal ends at once
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "5s", help_heading = "Limits")]
+    pub drain_timeout: Duration,
+
     /// Maximum number of concurrent requests of modern clients, with their open subscriptions
     #[arg(long, value_name = "N", default_value_t = MAX_REQUESTS, help_heading = "Client side")]
     pub max_requests: usize,

@@ -47,6 +47,8 @@ pub struct HubTarget {
     pub servers: Vec<HubServerTarget>,
     /// How the hub behaves.
     pub settings: HubSettings,
+    /// How long open calls may take when the hub is told to stop.
+    pub drain: Duration,
     /// Threads of the runtime.
     pub threads: Option<NonZeroUsize>,
     /// The configuration that it was made from, and from which it can be made again.
@@ -129,6 +131,7 @@ impl Config {
         let target = HubTarget {
             settings: settings(args, options, &source.spill_store)?,
             servers: servers(&hub, &source.aliases)?,
+            drain: args.drain_timeout,
             threads: args.threads.or(options.threads),
             driver: Arc::default(),
             warnings: hub.warnings.iter().map(ToString::to_string).collect(),
@@ -145,6 +148,17 @@ impl HubSource {
     /// The files that are read.
     pub fn files(&self) -> Vec<PathBuf> {
         config_files(&self.args)
+    }
+
+    /// What tells this hub from others: its files, its profile and the names of its servers on the command line.
+    pub fn identity(&self) -> Vec<String> {
+        let files = self.files().into_iter();
+        let files = files.map(|path| std::path::absolute(&path).unwrap_or(path));
+        let servers = self.args.source.server.iter();
+        let servers = servers.map(|flag| flag.split('=').next().unwrap_or_default().to_owned());
+        let profile = self.args.source.profile.iter().cloned();
+        let files = files.map(|path| path.display().to_string());
+        files.chain(servers).chain(profile).collect()
     }
 
     /// The servers of the last configuration that was read again, if one was.

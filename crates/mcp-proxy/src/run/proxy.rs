@@ -88,6 +88,7 @@ async fn run_on(config: &Config) -> Result<ExitCode> {
     let editor = tui::EditorFlag::default();
     let asked = control.as_ref().map(|own| Arc::clone(&own.control));
     let stop = signals.into_stop_request(asked, editor.clone());
+    let mut again = stop.clone();
     let attach = control::notice(config, control.as_ref());
     let notices = [recording.warning.clone(), recording.notice, attach];
     let notices: Vec<_> = notices.into_iter().flatten().collect();
@@ -113,7 +114,11 @@ async fn run_on(config: &Config) -> Result<ExitCode> {
     if let Target::Hub(hub) = &config.target
         && let Some(driver) = hub.driver.get()
     {
-        driver.shut_down(STOP_DEADLINE).await;
+        tokio::select! {
+            () = driver.shut_down(STOP_DEADLINE) => {}
+            // What still runs is killed with us.
+            () = again.hurry() => {}
+        }
     }
     let why = match &outcome {
         Ok(end) => end.why.clone(),
@@ -139,7 +144,7 @@ async fn run_on(config: &Config) -> Result<ExitCode> {
 }
 
 /// How a run ended.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RunEnd {
     /// For the record.
     pub why: String,
@@ -181,6 +186,7 @@ async fn over_stdio(
     let mut stopped = None;
     let stop = async {
         stopped = Some(stop.wait().await);
+        drain(config, stop).await;
     };
     let end = carry(&connection, client, server, options, stop).await;
     connection.close(end.text());
@@ -203,6 +209,15 @@ async fn over_stdio(
             },
         },
     })
+}
+
+/// Lets the open calls of a hub finish.
+async fn drain(config: &Config, mut stop: StopRequest) {
+    if let Target::Hub(hub) = &config.target
+        && let Some(driver) = hub.driver.get()
+    {
+        driver.drain(hub.drain, stop.hurry()).await;
+    }
 }
 
 /// Why the server's command cannot be started, if that can be seen beforehand.

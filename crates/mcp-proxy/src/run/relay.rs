@@ -121,7 +121,7 @@ pub async fn start(
         .with(socket(SocketPath::Any), [Route::exact("/")])
         .with(
             RelayHealth::new(driver),
-            [Route::exact(serve::HEALTH_PATH).unlisted()],
+            [Route::exact(serve::HEALTH_PATH).unlisted().without_token()],
         );
     Ok(StartedRelay { routes, notices })
 }

@@ -1,6 +1,7 @@
 //! `serve`: the hub in place of a server. Everything else is as in `proxy`.
 
 mod health;
+mod kept_sessions;
 mod listing_saver;
 mod listings;
 mod one_run;
@@ -34,6 +35,7 @@ use crate::printer;
 use listing_saver::ListingSaver;
 
 pub use health::{HEALTH_PATH, HealthHandler};
+pub use kept_sessions::KeptSessions;
 pub use one_run::{failure_of, settings_for_one_run};
 pub use profiles::ProfilesHandler;
 

@@ -365,6 +365,11 @@ impl StdioProgram {
         }
     }
 
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a line.
     pub fn say(&mut self, line: &str) {
         let stdin = self.stdin.as_mut().unwrap();

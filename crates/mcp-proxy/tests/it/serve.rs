@@ -19,8 +19,10 @@ mod noisy;
 mod options;
 mod record;
 mod reloading;
+mod restarted;
 mod rules;
 mod secrets;
+mod stopping;
 mod ten;
 pub mod test_hub;
 

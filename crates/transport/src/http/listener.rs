@@ -364,7 +364,13 @@ impl ClientConnection {
                 Err(refusal) => refused(refusal),
             }));
         }
-        match admission.admit(request.headers_mut(), authority) {
+        let admitted = match self.routes.needs_token(request.uri().path()) {
+            true => admission.admit(request.headers_mut(), authority),
+            false => admission
+                .admit_origin(request.headers(), authority)
+                .map(|()| None),
+        };
+        match admitted {
             Ok(token) => {
                 PendingUpgrade::offer(&mut request, &self.place, socket);
                 let address = self.address;

@@ -23,10 +23,12 @@ use super::listener::{HttpResponse, bare, error, error_answering};
 use super::modern;
 use super::request_body::{unreadable, whole_body};
 use super::session::{HttpSession, ResumedStream, SessionKind};
+use super::session_memory::{SavedOpening, SessionMemory};
 use super::session_places::SessionPlaces;
 use super::tool_headers::ToolHeaders;
 
 mod opening;
+mod restoring;
 mod stateless;
 mod table;
 
@@ -75,6 +77,9 @@ pub struct EndpointOptions {
     pub limits: SessionLimits,
     /// How many sessions, and so server processes, there may be.
     pub places: Arc<SessionPlaces>,
+    /// The sessions of earlier runs of the program, and those that the next run should know. A server behind a remembered
+    /// session is told anew what its client said in `initialize`; it must need no more than that.
+    pub memory: Option<Arc<SessionMemory>>,
     /// Deadlines of each conversation.
     pub carry: CarryOptions,
 }
@@ -133,8 +138,8 @@ impl McpEndpoint {
             Method::GET | Method::DELETE if self.options.legacy == LegacyClients::Stateless => {
                 not_allowed("POST")
             }
-            Method::GET => self.get(&parts),
-            Method::DELETE => self.delete(&parts),
+            Method::GET => self.get(&source, &parts),
+            Method::DELETE => self.delete(&source, &parts),
             _ => not_allowed("GET, POST, DELETE"),
         }
     }
@@ -169,12 +174,19 @@ impl McpEndpoint {
             Ok(session) => session,
             Err(answer) => return *answer,
         };
+        if let Err((code, text)) = self.tell_restored(&session).await {
+            return error_answering(id.as_ref(), 200, code, &text);
+        }
         let is_new = !parts.headers.contains_key(MCP_SESSION_ID);
+        let opening = SavedOpening::of(&message).filter(|_| is_new);
         let mut answer = legacy_post(&session, exchange, parts, message).await;
         if let (true, Some(id)) = (is_new, session.legacy_id())
             && let Ok(id) = HeaderValue::from_str(id)
         {
             answer.headers_mut().insert(MCP_SESSION_ID, id);
+        }
+        if let Some(opening) = opening {
+            self.remember(&session, opening);
         }
         answer
     }
@@ -191,7 +203,7 @@ impl McpEndpoint {
         }
     }
 
-    fn get(&self, parts: &Parts) -> HttpResponse {
+    fn get(&self, source: &RequestSource, parts: &Parts) -> HttpResponse {
         if !headers::accepts_sse(&parts.headers) {
             return error(
                 406,
@@ -199,7 +211,7 @@ impl McpEndpoint {
                 "Accept must name text/event-stream",
             );
         }
-        let session = match self.known(parts) {
+        let session = match self.known(source, parts) {
             Ok(session) => session,
             Err(answer) => return *answer,
         };
@@ -231,10 +243,11 @@ impl McpEndpoint {
         EventStream::new(first, messages, Some(guard)).into_response()
     }
 
-    fn delete(&self, parts: &Parts) -> HttpResponse {
-        match self.known(parts) {
+    fn delete(&self, source: &RequestSource, parts: &Parts) -> HttpResponse {
+        match self.known(source, parts) {
             Ok(session) => {
                 session.end_posts();
+                self.forget(&session);
                 self.table().end(&session);
                 bare(200)
             }
@@ -249,7 +262,7 @@ impl McpEndpoint {
         message: &Message,
     ) -> Result<Arc<HttpSession>, Box<HttpResponse>> {
         if parts.headers.contains_key(MCP_SESSION_ID) {
-            return self.known(parts).map_err(|mut answer| {
+            return self.known(source, parts).map_err(|mut answer| {
                 if let (404, Some(id)) = (answer.status().as_u16(), message.id()) {
                     *answer = session_not_found(Some(&id));
                 }
@@ -277,16 +290,23 @@ impl McpEndpoint {
         Err(Box::new(answer))
     }
 
-    fn known(&self, parts: &Parts) -> Result<Arc<HttpSession>, Box<HttpResponse>> {
+    fn known(
+        &self,
+        source: &RequestSource,
+        parts: &Parts,
+    ) -> Result<Arc<HttpSession>, Box<HttpResponse>> {
         let Some(id) = parts.headers.get(MCP_SESSION_ID) else {
             let text = "the Mcp-Session-Id header is missing";
             return Err(Box::new(error(400, ErrorCode::BAD_REQUEST, text)));
         };
-        let found = id
-            .to_str()
-            .ok()
-            .and_then(|id| self.table().legacy.get(id).cloned());
-        found.ok_or_else(|| Box::new(session_not_found(None)))
+        let Ok(id) = id.to_str() else {
+            return Err(Box::new(session_not_found(None)));
+        };
+        let mut table = self.table();
+        match table.legacy.get(id) {
+            Some(session) => Ok(Arc::clone(session)),
+            None => self.restore(&mut table, source.caller(parts), id),
+        }
     }
 
     fn shared(
@@ -332,6 +352,7 @@ impl McpEndpoint {
     }
 
     fn remove(&self, session: &Arc<HttpSession>) {
+        self.forget(session);
         self.table().remove(session);
     }
 

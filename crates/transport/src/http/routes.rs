@@ -25,6 +25,7 @@ pub struct Route {
     path: String,
     reach: Reach,
     listing: Listing,
+    access: Access,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +38,12 @@ enum Reach {
 enum Listing {
     Listed,
     Unlisted,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    WithToken,
+    Open,
 }
 
 struct Entry {
@@ -52,6 +59,7 @@ impl Route {
             path: path.to_owned(),
             reach: Reach::Exact,
             listing: Listing::Listed,
+            access: Access::WithToken,
         }
     }
 
@@ -61,6 +69,7 @@ impl Route {
             path: path.trim_end_matches('/').to_owned(),
             reach: Reach::Prefix,
             listing: Listing::Listed,
+            access: Access::WithToken,
         }
     }
 
@@ -69,6 +78,13 @@ impl Route {
     #[must_use]
     pub fn unlisted(mut self) -> Route {
         self.listing = Listing::Unlisted;
+        self
+    }
+
+    /// The same route, served also to clients without the listener's token: for what tells nothing about anybody.
+    #[must_use]
+    pub fn without_token(mut self) -> Route {
+        self.access = Access::Open;
         self
     }
 
@@ -121,8 +137,17 @@ impl Routes {
 
     /// The handler of a path.
     pub fn find(&self, path: &str) -> Option<&Arc<dyn Handler>> {
-        let entry = self.table.iter().find(|entry| entry.route.matches(path))?;
-        self.handlers.get(entry.handler)
+        self.handlers.get(self.entry(path)?.handler)
+    }
+
+    /// Whether a path is served only to clients with the listener's token, if it has one.
+    pub(super) fn needs_token(&self, path: &str) -> bool {
+        let entry = self.entry(path);
+        entry.is_none_or(|entry| entry.route.access == Access::WithToken)
+    }
+
+    fn entry(&self, path: &str) -> Option<&Entry> {
+        self.table.iter().find(|entry| entry.route.matches(path))
     }
 
     /// Answers one request by the handler of its path.
@@ -207,6 +232,19 @@ mod tests {
         for other in ["/", "", "*", "/mc", "/mcp2", "/mcp//", "/mcp/x", "/MCP"] {
             assert_eq!(number(&table, other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn m6_only_the_route_that_answers_can_be_open() {
+        let health = Route::exact("/healthz").without_token();
+        let table = table([Route::exact("/mcp"), health.clone()]);
+        assert!(!table.needs_token("/healthz"));
+        for path in ["/mcp", "/", "/healthz/x", "/other"] {
+            assert!(table.needs_token(path), "{path}");
+        }
+        // A server whose own path it is was added before.
+        let table = self::table([Route::exact("/healthz"), health]);
+        assert!(table.needs_token("/healthz"));
     }
 
     #[test]

@@ -9,10 +9,11 @@ use mcp_proxy_wire::{
     TransportEnvelope, error_response,
 };
 use rustc_hash::FxHashMap;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OnceCell};
 
 use super::event_stream::{StreamItem, StreamMessage};
 use super::resume_buffer::ResumeBuffer;
+use super::session_memory::SavedOpening;
 use super::session_places::SessionPlace;
 use super::stream_queue::{StreamReceiver, StreamSender, stream_channel};
 use super::stream_router::{PostExpectation, StreamRouter};
@@ -33,6 +34,8 @@ pub(crate) struct HttpSession {
     pub tools: Arc<ToolHeaders>,
     /// Its `Mcp-Session-Id`, if it was [`SessionKind::Shared`] and a legacy client has it to itself now.
     adopted: OnceLock<String>,
+    /// It was open in an earlier run of the program.
+    pub restored: OnceLock<RestoredOpening>,
     /// Why it was told to end, where that is not plain.
     pub end_reason: OnceLock<&'static str>,
     state: Mutex<HttpSessionState>,
@@ -49,6 +52,13 @@ pub(crate) enum SessionKind {
     Request(ExchangeId),
     /// One POST of a legacy client that has no session.
     Stateless(ExchangeId),
+}
+
+/// What the client of a restored session said when it opened it, in an earlier run of the program.
+pub(crate) struct RestoredOpening {
+    pub opening: SavedOpening,
+    /// The server has been told.
+    pub told: OnceCell<()>,
 }
 
 struct HttpSessionState {
@@ -134,6 +144,7 @@ impl HttpSession {
             stop: Notify::new(),
             tools,
             adopted: OnceLock::new(),
+            restored: OnceLock::new(),
             end_reason: OnceLock::new(),
             state: Mutex::new(HttpSessionState {
                 router: StreamRouter::default(),

@@ -119,6 +119,7 @@ async fn listen() -> (SocketAddr, Arc<ProxyRun>, Arc<Routes>) {
             modern: ModernClients::OneByOne,
             legacy: LegacyClients::Sessions,
             limits,
+            memory: None,
             places: Arc::clone(&places),
             carry: CarryOptions::default(),
         },

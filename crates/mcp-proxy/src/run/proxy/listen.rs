@@ -12,7 +12,8 @@ use mcp_proxy_transport::http::Handler;
 use mcp_proxy_transport::http::HttpPassThrough;
 use mcp_proxy_transport::http::RemoteServer;
 use mcp_proxy_transport::http::{
-    EndpointOptions, LegacyClients, McpEndpoint, ModernClients, SessionLimits, SessionPlaces,
+    EndpointOptions, LegacyClients, McpEndpoint, ModernClients, SessionLimits, SessionMemory,
+    SessionPlaces,
 };
 use mcp_proxy_transport::http::{Listener, ListenerLimits, ListenerOptions};
 use mcp_proxy_transport::http::{Route, Routes};
@@ -25,11 +26,11 @@ use mcp_proxy_wire::Transport;
 use super::dial::{dial_for, dial_remote, hub_dial, remote};
 use super::health::ProxyHealth;
 use super::signals::{HangupMeaning, StopRequest, on_hangup};
-use super::{RunEnd, STOP_DEADLINE, carry_options, limits};
+use super::{RunEnd, STOP_DEADLINE, carry_options, drain, limits};
 use crate::config::{ClientEndpoint, Config, HubTarget, NO_PROFILE, Target};
 use crate::printer;
 use crate::run::relay;
-use crate::run::serve::{self, ProfilesHandler};
+use crate::run::serve::{self, KeptSessions, ProfilesHandler};
 
 /// Browsers and clients of a relay at once.
 const RELAY_SOCKETS: usize = 65_536;
@@ -95,6 +96,7 @@ pub async fn over_port(
         let notices = notices.iter();
         notices.for_each(|notice| printer::say_while_running(notice));
     };
+    let mut kept = None;
     let routes = match &config.target {
         Target::Hub(hub) => {
             // The address is the first line, whatever the servers have to say.
@@ -103,7 +105,9 @@ pub async fn over_port(
                 printer::say_while_running(&serve::client_config(&address, *kind));
             }
             serve::start(config, hub, run)?;
-            routes(config, run, *legacy)?
+            kept = keep_sessions(config, hub, &address, *legacy);
+            let memory = kept.as_ref().map(|kept| kept.memory());
+            routes(config, run, *legacy, memory)?
         }
         Target::Relay(relay) => {
             let started = relay::start(config, relay, run).await?;
@@ -113,7 +117,7 @@ pub async fn over_port(
             started.routes
         }
         _ => {
-            let routes = routes(config, run, *legacy)?;
+            let routes = routes(config, run, *legacy, None)?;
             announce();
             routes
         }
@@ -128,6 +132,10 @@ pub async fn over_port(
                 end = stop.wait() => stopped = Some(end),
                 () = run.record_lost() => record_lost = true,
             }
+            if let Some(kept) = &kept {
+                kept.finish();
+            }
+            drain(config, stop.clone()).await;
             // The listener's sockets end with it.
             if let Target::Relay(relay) = &config.target {
                 relay::say_farewell(relay).await;
@@ -136,8 +144,14 @@ pub async fn over_port(
         .await;
     routes.stop_all();
     let deadline = tokio::time::Instant::now() + STOP_DEADLINE;
-    while routes.open_count() > 0 && tokio::time::Instant::now() < deadline {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+    let ending = async {
+        while routes.open_count() > 0 && tokio::time::Instant::now() < deadline {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        () = ending => {}
+        () = stop.hurry() => {}
     }
     if record_lost {
         let why = "the record cannot be written".to_owned();
@@ -147,6 +161,23 @@ pub async fn over_port(
         });
     }
     Ok(stopped.unwrap_or_else(RunEnd::done))
+}
+
+/// The sessions that outlive this run. Without them clients open new ones, so a failure is only told.
+fn keep_sessions(
+    config: &Config,
+    hub: &HubTarget,
+    address: &str,
+    legacy: LegacyClients,
+) -> Option<Arc<KeptSessions>> {
+    if legacy == LegacyClients::Stateless {
+        return None;
+    }
+    let kept = KeptSessions::open(config, hub, address);
+    kept.inspect_err(|error| {
+        printer::say(&format!("mcp-proxy: sessions end with this run: {error:#}"));
+    })
+    .ok()
 }
 
 /// Where SIGHUP is not the end of the run, it makes the listener read its certificate again.
@@ -187,7 +218,12 @@ fn path(client: Transport) -> &'static str {
 
 /// The path table: the one list of the handlers on a port. Every listener serves both kinds of HTTP clients. The kind that the server
 /// speaks is passed through; for the other one, HTTP ends here.
-fn routes(config: &Config, run: &Arc<ProxyRun>, legacy: LegacyClients) -> Result<Routes> {
+fn routes(
+    config: &Config,
+    run: &Arc<ProxyRun>,
+    legacy: LegacyClients,
+    memory: Option<Arc<SessionMemory>>,
+) -> Result<Routes> {
     let run = Arc::clone(run);
     let carry = carry_options(config.limits);
     let limits_of_sessions = SessionLimits {
@@ -204,6 +240,7 @@ fn routes(config: &Config, run: &Arc<ProxyRun>, legacy: LegacyClients) -> Result
         legacy,
         limits: limits_of_sessions,
         places: SessionPlaces::new(most),
+        memory: memory.clone(),
         carry,
     };
     let sse_endpoint = |places: Arc<SessionPlaces>| {
@@ -340,7 +377,7 @@ fn hub_routes(
 }
 
 fn with_health(routes: Routes, health: Arc<impl Handler + 'static>) -> Routes {
-    let path = Route::exact(serve::HEALTH_PATH).unlisted();
+    let path = Route::exact(serve::HEALTH_PATH).unlisted().without_token();
     routes.with(health, [path])
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mcp_proxy_core::control::ProxyControl;
 use tokio::signal::unix::{self, SignalKind};
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 
 use super::RunEnd;
 use crate::config::Target;
@@ -50,7 +50,12 @@ pub fn on_hangup(mut act: impl FnMut() + Send + 'static) -> std::io::Result<()> 
 }
 
 /// What came. Waited for in a task of its own, so that messages do not look for signals on their way.
-pub struct StopRequest(oneshot::Receiver<RunEnd>);
+#[derive(Clone)]
+pub struct StopRequest {
+    first: watch::Receiver<Option<RunEnd>>,
+    /// Whether there was a second signal.
+    again: watch::Receiver<bool>,
+}
 
 impl RunSignals {
     /// Watches from now on.
@@ -65,19 +70,22 @@ impl RunSignals {
 
     /// Resolves at the first signal, or when a viewer asks for the end. Ctrl-C is not for us while an editor has the terminal.
     pub fn into_stop_request(
-        self,
+        mut self,
         control: Option<Arc<ProxyControl>>,
         editor: EditorFlag,
     ) -> StopRequest {
-        let (tell, stop) = oneshot::channel();
+        let (tell, first) = watch::channel(None);
+        let (tell_again, again) = watch::channel(false);
         tokio::spawn(async move {
-            let end = self.first(control, editor).await;
-            let _ = tell.send(end);
+            let end = self.next(control, &editor).await;
+            let _ = tell.send(Some(end));
+            let _ = self.next(None, &editor).await;
+            let _ = tell_again.send(true);
         });
-        StopRequest(stop)
+        StopRequest { first, again }
     }
 
-    async fn first(mut self, control: Option<Arc<ProxyControl>>, editor: EditorFlag) -> RunEnd {
+    async fn next(&mut self, control: Option<Arc<ProxyControl>>, editor: &EditorFlag) -> RunEnd {
         let asked = async {
             match control {
                 Some(control) => control.wait_for_shutdown_request().await,
@@ -120,10 +128,18 @@ impl RunSignals {
 impl StopRequest {
     /// Waits for it.
     pub async fn wait(&mut self) -> RunEnd {
-        match (&mut self.0).await {
-            Ok(end) => end,
+        let end = self.first.wait_for(Option::is_some).await;
+        match end.ok().and_then(|end| end.clone()) {
+            Some(end) => end,
             // The task that tells ends only with the runtime.
-            Err(_) => std::future::pending().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits for a second signal: the user wants the end at once.
+    pub async fn hurry(&mut self) {
+        if self.again.wait_for(|again| *again).await.is_err() {
+            std::future::pending().await
         }
     }
 }

@@ -57,7 +57,7 @@ fn shortening_hub(folder: &tempfile::TempDir) -> (RunningProgram, String) {
     let path = folder.path().join("config.json");
     std::fs::write(&path, config.to_string()).expect("the config file can be written");
     let path = path.to_str().expect("a temporary name is UTF-8");
-    let words = "serve --headless --no-record --listen http --listen-port 0 --expose all --spill-threshold 60";
+    let words = "serve --headless --no-record --listen http --listen-port 0 --expose all --era modern --spill-threshold 60";
     let mut command = fixtures::command(PROXY, &[]);
     command.args(words.split(' ')).args(["--config", path]);
     let running = RunningProgram::start(&mut command);

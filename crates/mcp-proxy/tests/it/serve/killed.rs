@@ -27,10 +27,10 @@ done
 "#;
 
 /// A folder for one such server, with its pipes.
-struct ServerFolder(tempfile::TempDir);
+pub(super) struct ServerFolder(tempfile::TempDir);
 
 impl ServerFolder {
-    fn new() -> ServerFolder {
+    pub(super) fn new() -> ServerFolder {
         let folder = ServerFolder(tempfile::tempdir().unwrap());
         for name in ["told", "go"] {
             let made = Command::new("mkfifo").arg(folder.path(name)).status();
@@ -43,19 +43,19 @@ impl ServerFolder {
         self.0.path().join(name)
     }
 
-    fn entry(&self) -> Value {
+    pub(super) fn entry(&self) -> Value {
         let folder = self.0.path().to_str().unwrap();
         json!({"command": "sh", "args": ["-c", SERVER, "server", folder]})
     }
 
     /// Waits until a call is held; the process that holds it.
-    fn told(&self) -> String {
+    pub(super) fn told(&self) -> String {
         let told = std::fs::read_to_string(self.path("told")).unwrap();
         told.trim().to_owned()
     }
 
     /// Lets the held call be answered.
-    fn go(&self) {
+    pub(super) fn go(&self) {
         std::fs::write(self.path("go"), "go\n").unwrap();
     }
 }

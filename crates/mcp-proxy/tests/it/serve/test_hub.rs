@@ -23,24 +23,25 @@ impl TestHub {
 
     /// The same in a home that may have been used before.
     pub fn start_in(home: TestHome, config: &Value, flags: &[&str]) -> TestHub {
+        let hub = TestHub::start_in_without_session(home, config, flags);
+        let session = hub.program.session();
+        TestHub { session, ..hub }
+    }
+
+    /// The same, for clients that bring a session or a token.
+    pub fn start_in_without_session(home: TestHome, config: &Value, flags: &[&str]) -> TestHub {
         let path = home.path("config.json");
         std::fs::write(&path, config.to_string()).unwrap();
         let file = path.to_str().unwrap();
-        let words = [
-            "serve",
-            "--listen",
-            "http",
-            "--listen-port",
-            "0",
-            "--config",
-            file,
-        ];
+        let mut words = vec!["serve", "--listen", "http", "--config", file];
+        if !flags.contains(&"--listen-port") {
+            words.extend(["--listen-port", "0"]);
+        }
         let program = ListeningProgram::start_with(&[&words[..], flags].concat(), &home.env());
-        let session = program.session();
         TestHub {
             home,
             program,
-            session,
+            session: String::new(),
             config: path,
         }
     }

@@ -108,6 +108,7 @@ impl McpEndpoint {
             return false;
         };
         let _ = session.end_reason.set(MADE_ROOM);
+        self.forget(&session);
         table.end(&session);
         let text = format!(
             "connection c{}, idle for longest, was ended to make room for a new session: --max-sessions is {}",
@@ -197,7 +198,9 @@ pub(super) async fn sweep(sessions: Weak<McpEndpoint>) {
         let idle: Vec<_> = idle.cloned().collect();
         for session in &idle {
             let _ = session.end_reason.set(UNUSED);
+            sessions.forget(session);
             table.end(session);
         }
+        sessions.note_idle(&table);
     }
 }

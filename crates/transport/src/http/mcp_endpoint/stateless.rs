@@ -118,21 +118,31 @@ async fn initialize(
     exchange: ExchangeId,
     parts: &Parts,
 ) -> Result<(), (ErrorCode, String)> {
+    let version = parts.headers.get(MCP_PROTOCOL_VERSION);
+    let version = version.and_then(|value| value.to_str().ok());
+    let params = json!({
+        "protocolVersion": version.unwrap_or(revision::LATEST_LEGACY),
+        "capabilities": {},
+        "clientInfo": {"name": "mcp-proxy", "version": env!("CARGO_PKG_VERSION")},
+    });
+    initialize_with(session, exchange, &params).await
+}
+
+/// Opens the server's session with these `params` of `initialize`.
+pub(super) async fn initialize_with(
+    session: &HttpSession,
+    exchange: ExchangeId,
+    params: &Value,
+) -> Result<(), (ErrorCode, String)> {
     let ended = || {
         let text = "the server ended before it answered initialize".to_owned();
         (ErrorCode::SERVER_EXITED, text)
     };
-    let version = parts.headers.get(MCP_PROTOCOL_VERSION);
-    let version = version.and_then(|value| value.to_str().ok());
     let request = json!({
         "jsonrpc": "2.0",
         "id": INITIALIZE_ID,
         "method": "initialize",
-        "params": {
-            "protocolVersion": version.unwrap_or(revision::LATEST_LEGACY),
-            "capabilities": {},
-            "clientInfo": {"name": "mcp-proxy", "version": env!("CARGO_PKG_VERSION")},
-        },
+        "params": params,
     });
     let request = Message::parse(request.to_string());
     let mut post = session.open_post(exchange, &request).ok_or_else(ended)?;

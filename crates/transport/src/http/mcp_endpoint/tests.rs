@@ -43,6 +43,7 @@ fn sessions_with(most: usize, dial: Dial) -> Arc<McpEndpoint> {
         modern: ModernClients::Shared,
         legacy: LegacyClients::Sessions,
         limits,
+        memory: None,
         places: SessionPlaces::new(most),
         carry,
     };

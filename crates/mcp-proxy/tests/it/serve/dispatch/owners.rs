@@ -1,14 +1,29 @@
-//! Results belong to the client that asked for them.
+//! Results belong to the caller that asked for them: to its token and its profile.
 
 use serde_json::{Value, json};
 
-use super::super::test_hub::TestHub;
+use super::super::test_hub::{TestHub, demo};
 use super::{handle, refusal, start};
-use crate::control::test_home::until;
 use crate::programs::request;
 
 /// A request of a modern client, which has no session and may have a token.
-fn ask_modern(hub: &TestHub, token: Option<&str>, method: &str, mut params: Value) -> Value {
+fn ask_modern(hub: &TestHub, token: Option<&str>, method: &str, params: Value) -> Value {
+    ask_at(hub, &hub.program.path, token, method, params)
+}
+
+/// A call of `proxy-dispatch` by a modern client of another profile.
+fn ask_modern_at(hub: &TestHub, path: &str, arguments: &Value) -> Value {
+    let params = json!({"name": "proxy-dispatch", "arguments": arguments});
+    ask_at(hub, path, None, "tools/call", params)
+}
+
+fn ask_at(
+    hub: &TestHub,
+    path: &str,
+    token: Option<&str>,
+    method: &str,
+    mut params: Value,
+) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -30,7 +45,7 @@ fn ask_modern(hub: &TestHub, token: Option<&str>, method: &str, mut params: Valu
     let answer = request(
         &hub.program.address,
         "POST",
-        &hub.program.path,
+        path,
         &headers,
         body.as_bytes(),
     );
@@ -70,7 +85,7 @@ fn modern_requests_with_the_same_token_share_results() {
         let resource = ask_modern(&hub, token, "resources/read", uri.clone());
         assert_eq!(resource["error"]["code"], -32602, "{resource}");
     }
-    // A legacy session is somebody else, even on the same machine.
+    // A session without the token is somebody else, even on the same machine.
     assert_eq!(refusal(&hub.dispatch(&read)).0, "file-refused");
 }
 
@@ -88,24 +103,27 @@ fn modern_requests_without_a_token_are_one_caller() {
 }
 
 #[test]
-fn a_session_takes_its_results_with_it() {
-    let hub = start(&[]);
+fn g10_a_result_outlives_its_session() {
+    let config = json!({
+        "mcpServers": {"demo": demo()},
+        "mcp-proxy": {"profiles": {"work": {}}},
+    });
+    let hub = TestHub::start(&config, &["--expose", "dispatch"]);
     let session = hub.program.session();
-    let file = hub.spill_in(&session, "mine");
-    assert_eq!(refusal(&hub.read(&file)).0, "file-refused");
-    let read = json!({"action": "readresult", "resultFile": file});
-    assert_eq!(hub.dispatch_in(&session, &read)["isError"], false);
-
-    let files = || {
-        let folder = hub.home.path("state/mcp-proxy/spill");
-        let runs = std::fs::read_dir(folder).unwrap();
-        let runs = runs.map(|entry| entry.unwrap().path());
-        let run = { runs }.find(|path| path.is_dir()).unwrap();
-        std::fs::read_dir(run).unwrap().count()
-    };
-    assert_eq!(files(), 1);
+    let file = hub.spill_in(&session, "ours");
     let headers = [("mcp-session-id", session.as_str())];
     let (address, path) = (&hub.program.address, &hub.program.path);
-    request(address, "DELETE", path, &headers, b"");
-    until("the file is removed", || files() == 0);
+    let ended = request(address, "DELETE", path, &headers, b"");
+    assert_eq!(ended.status, 200);
+
+    let read = json!({"action": "readresult", "resultFile": file});
+    for session in [&hub.session, &hub.program.session()] {
+        assert_eq!(hub.dispatch_in(session, &read)["isError"], false);
+    }
+    assert_eq!(dispatch_modern(&hub, None, &read)["isError"], false);
+    // Another token or another profile is somebody else.
+    let with_token = dispatch_modern(&hub, Some("one"), &read);
+    assert_eq!(refusal(&with_token).0, "file-refused");
+    let at_work = ask_modern_at(&hub, "/mcp/p/work", &read);
+    assert_eq!(refusal(&at_work["result"]).0, "file-refused");
 }
