@@ -15,7 +15,7 @@ use mcp_proxy_builtin::{BuiltinServer, FilesOptions, FilesServer, Root, TimeServ
 use mcp_proxy_hub::config::{
     BuiltinTarget, ConfigChanges, ConfigText, ExposeMode, FileAccess, HubConfig, HubOptions,
     HubProfile, NameFilter, NameGlob, RestartPolicy, RootFolder, ServerConfig, ServerOptions,
-    ServerTarget, StartMode, ToolPrefix, UrlKind, changes, parse_config,
+    ServerProblem, ServerTarget, StartMode, ToolPrefix, UrlKind, changes, parse_config,
 };
 use mcp_proxy_hub::dispatch_tool::DispatchToolOptions;
 use mcp_proxy_hub::proxy_tool::ProxyToolOptions;
@@ -492,6 +492,7 @@ fn server_target(
         settings: ServerSettings {
             naming: Arc::new(naming(alias, server.name.as_str(), options, hub)),
             disabled,
+            is_turned_off: matches!(server.state, Err(ServerProblem::Disabled)),
             start: options.start.or(hub.start).unwrap_or(StartMode::Eager),
             eras: known_eras(server),
             scope: options.scope,
