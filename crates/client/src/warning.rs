@@ -45,6 +45,8 @@ pub enum ClientWarning {
         server: String,
         /// Why, if the answer says so.
         reason: Option<String>,
+        /// A person turned it off, so nothing is wrong.
+        is_turned_off: bool,
     },
 }
 
@@ -64,6 +66,7 @@ impl ProxyClient {
             self.warn(ClientWarning::UnavailableServer {
                 server: name,
                 reason: ["reason", "lastError", "state"].into_iter().find_map(text),
+                is_turned_off: text("state").as_deref() == Some("disabled"),
             });
         }
     }
@@ -96,7 +99,7 @@ impl fmt::Display for ClientWarning {
                 let name = name.as_deref().unwrap_or("without a name");
                 write!(f, "the {kind} {name} is left out: {reason}")
             }
-            ClientWarning::UnavailableServer { server, reason } => {
+            ClientWarning::UnavailableServer { server, reason, .. } => {
                 write!(f, "the server {server} is not available")?;
                 match reason {
                     Some(reason) => write!(f, ": {reason}"),

@@ -100,6 +100,8 @@ pub struct ServerSettings {
     pub naming: Arc<ServerNaming>,
     /// Why it cannot be used, if so.
     pub disabled: Option<String>,
+    /// Its entry turns it off, so it is not missed.
+    pub is_turned_off: bool,
     /// When it is started.
     pub start: StartMode,
     /// What is known of the eras that it speaks, before it is asked.

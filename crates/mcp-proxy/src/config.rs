@@ -58,6 +58,8 @@ pub struct Config {
     pub reconnect: bool,
     /// `--quiet`
     pub quiet: bool,
+    /// On a terminal, the stderr of a single server is shown with escapes. That of several servers always is.
+    pub escapes_stderr: bool,
     /// Whether viewers may come: not with `--no-control`.
     pub control: bool,
     /// How the terminal UI looks, if it may open on this terminal.

@@ -14,7 +14,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mcp_proxy_wire::terminal_text::sanitize_lines;
+use mcp_proxy_wire::terminal_text::{sanitize_bytes, sanitize_lines};
 
 /// While the terminal UI has the screen: where it takes what is said, and what is printed when it ends.
 static HELD_BACK: Mutex<Option<DeferredOutput>> = Mutex::new(None);
@@ -155,10 +155,24 @@ pub fn ask(question: &str) {
 pub fn pass_stderr(line: &[u8]) {
     // The UI shows it from the record; the last lines are printed when that ends.
     if let Some(held) = &mut *deferred_output() {
-        let line = mcp_proxy_wire::terminal_text::sanitize_bytes(line);
+        let line = sanitize_bytes(line);
         return held.defer_stderr(line.into_bytes());
     }
     print_line(line);
+}
+
+/// Passes on a line of the stderr of a server that nobody is debugging. On a terminal, letters that act on it are escaped.
+pub fn pass_escaped_stderr(line: &[u8]) {
+    match io::stderr().is_terminal() {
+        true => pass_stderr(escaped(line).as_bytes()),
+        false => pass_stderr(line),
+    }
+}
+
+/// Tabs stay: they indent.
+fn escaped(line: &[u8]) -> String {
+    let words = line.split(|byte| *byte == b'\t').map(sanitize_bytes);
+    words.collect::<Vec<String>>().join("\t")
 }
 
 /// How far a long work is, on stderr, over what was drawn before.
@@ -207,6 +221,13 @@ pub fn stdout_is_terminal() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a14_stderr_of_a_server_does_not_act_on_the_terminal() {
+        let line = "\tred \u{1b}[31m \u{9b}2J \u{202e}drow".as_bytes();
+        let shown = escaped(&[line, b"\xff"].concat());
+        assert_eq!(shown, "\tred \\u{1b}[31m \\u{9b}2J \\u{202e}drow\\xff");
+    }
 
     #[test]
     fn after_the_ui_only_the_end_of_stderr_is_printed_and_then_what_was_said() {

@@ -18,6 +18,7 @@ use crate::catalog::{CatalogItem, CatalogPart};
 use crate::conversation::Conversation;
 use crate::details::details;
 use crate::failure::CommandFailure;
+use crate::lookup::{self, FoundItem};
 use crate::near_names::did_you_mean;
 use crate::output::CommandOutput;
 use crate::results::{check_output, prompt_result, resource_result, tool_result, write_output};
@@ -57,10 +58,14 @@ pub(crate) async fn run(
             search(&[conversation.list(*kind).await?], args, screen)
         }
         ClientCommand::Catalog(kind, CatalogCommand::Info(args)) => {
-            info(&[conversation.list(*kind).await?], args, screen)
+            let parts = [conversation.list(*kind).await?];
+            info(conversation, &parts, args, screen).await
         }
         ClientCommand::Search(args) => search(&everything(conversation).await?, args, screen),
-        ClientCommand::Info(args) => info(&everything(conversation).await?, args, screen),
+        ClientCommand::Info(args) => {
+            let parts = everything(conversation).await?;
+            info(conversation, &parts, args, screen).await
+        }
         ClientCommand::Call(args) => call(conversation, args, screen).await,
         ClientCommand::Read(args) => read(conversation, args, screen).await,
         ClientCommand::Prompt(args) => prompt(conversation, args, screen).await,
@@ -128,22 +133,30 @@ fn print_items(items: &[&CatalogItem], screen: &mut CommandOutput) -> Result<(),
     screen.print(&text)
 }
 
-fn info(
+async fn info(
+    conversation: &Conversation,
     parts: &[CatalogPart],
     args: &InfoArgs,
     screen: &mut CommandOutput,
 ) -> Result<(), CommandFailure> {
     let name = args.name();
-    let found = parts
-        .iter()
-        .find_map(|part| Some((part.kind, part.find(name)?)));
+    let listed = parts.iter().find(|part| part.find(name).is_some());
+    let mut found = None;
+    for part in listed.map_or(parts, std::slice::from_ref) {
+        found = lookup::find(conversation, part, name)
+            .await?
+            .map(|found| (part.kind, found.item));
+        if found.is_some() {
+            break;
+        }
+    }
     let Some((kind, item)) = found else {
         return Err(unknown(parts, name));
     };
     match args.json {
         true => screen.print_json(&item.definition),
         false => {
-            let text = details(kind, item, &screen.form);
+            let text = details(kind, &item, &screen.form);
             screen.print(&text)
         }
     }
@@ -172,15 +185,15 @@ async fn call(
     let (name, words) = args.name_and_words();
     let given = given_arguments(args, words).await?;
     let tools = conversation.list(CapabilityType::Tool).await?;
-    let Some(tool) = tools.find(name) else {
+    let Some(FoundItem { item, name }) = lookup::find(conversation, &tools, name).await? else {
         return Err(unknown(&[tools], name));
     };
-    let schema = tool.input_schema();
+    let schema = item.input_schema();
     let arguments = match given {
         GivenArguments::Json(arguments) => arguments,
         GivenArguments::Words(words) => typed_arguments(&words, &schema)?,
     };
-    check_arguments(name, &schema, &arguments)?;
+    check_arguments(&name, &schema, &arguments)?;
     let (line, width) = (Arc::clone(&conversation.progress), screen.width);
     let options = CallOptions::new()
         .timeout(conversation.timeout)
@@ -188,7 +201,7 @@ async fn call(
     let called = conversation
         .client
         .with_options(options)
-        .call_tool(name, arguments)
+        .call_tool(&name, arguments)
         .await;
     conversation.progress.clear();
     let result = match called {
@@ -302,10 +315,10 @@ async fn prompt(
 ) -> Result<(), CommandFailure> {
     let (name, words) = args.name_and_words();
     let prompts = conversation.list(CapabilityType::Prompt).await?;
-    let Some(prompt) = prompts.find(name) else {
+    let Some(FoundItem { item, name }) = lookup::find(conversation, &prompts, name).await? else {
         return Err(unknown(&[prompts], name));
     };
-    let known = prompt.prompt_arguments();
+    let known = item.prompt_arguments();
     let names: Vec<&str> = known.iter().map(|(name, ..)| *name).collect();
     let arguments = text_arguments(&words, &names)?;
     let missing: Vec<&str> = known
@@ -320,7 +333,7 @@ async fn prompt(
         )));
     }
     let arguments = Some(arguments).filter(|arguments| !arguments.is_empty());
-    let result = match conversation.client.get_prompt(name, arguments).await {
+    let result = match conversation.client.get_prompt(&name, arguments).await {
         Ok(result) => to_value(&result),
         Err(error) => return fail(error, args.json, screen),
     };

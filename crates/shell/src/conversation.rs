@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mcp_proxy_client::rmcp::model::{LoggingLevel, ServerNotification};
-use mcp_proxy_client::{CapabilityType, ClientError, ProxyClient};
+use mcp_proxy_client::{CapabilityType, ClientError, ClientWarning, ProxyClient};
 use mcp_proxy_wire::terminal_text::sanitize;
 use serde_json::Value;
 use tokio::io::DuplexStream;
@@ -79,7 +79,7 @@ impl Conversation {
         let questions = Questions::new(server.shown.clone(), Arc::clone(&progress));
         let changed = Arc::new(AtomicBool::new(false));
         let asked = questions.clone();
-        let warn = Arc::clone(&options.warn);
+        let (warn, verbose) = (Arc::clone(&options.warn), options.log.is_some());
         let (seen, line, log) = (
             Arc::clone(&changed),
             Arc::clone(&progress),
@@ -90,7 +90,17 @@ impl Conversation {
             .fall_back_to_native(true)
             .timeout(options.timeout)
             .client_info("mcp-proxy", env!("CARGO_PKG_VERSION"))
-            .on_warning(move |warning| warn(&sanitize(&warning.to_string())))
+            .on_warning(move |warning| {
+                let is_wanted = match warning {
+                    ClientWarning::UnavailableServer { is_turned_off, .. } => {
+                        verbose || !is_turned_off
+                    }
+                    _ => true,
+                };
+                if is_wanted {
+                    warn(&sanitize(&warning.to_string()));
+                }
+            })
             .elicitation(move |params| {
                 let asked = asked.clone();
                 async move { Ok(asked.answer(params).await) }

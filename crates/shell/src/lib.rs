@@ -21,6 +21,7 @@ mod details;
 mod exact_numbers;
 mod failure;
 mod interactive;
+mod lookup;
 mod near_names;
 mod output;
 mod progress;

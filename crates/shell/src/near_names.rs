@@ -8,9 +8,14 @@ pub(crate) fn did_you_mean<'a>(
     names: impl Iterator<Item = &'a str>,
 ) -> Option<String> {
     let near = near_names(given, names);
-    match near.as_slice() {
-        [] => None,
-        [one] => Some(format!("did you mean `{one}`?")),
-        [rest @ .., last] => Some(format!("did you mean `{}` or `{last}`?", rest.join("`, `"))),
+    (!near.is_empty()).then(|| format!("did you mean {}?", quoted(&near, "or")))
+}
+
+/// Names as in a sentence: `a`, `b` or `c`.
+pub(crate) fn quoted(names: &[String], last_word: &str) -> String {
+    match names {
+        [] => String::new(),
+        [one] => format!("`{one}`"),
+        [rest @ .., last] => format!("`{}` {last_word} `{last}`", rest.join("`, `")),
     }
 }

@@ -27,6 +27,8 @@ pub struct UnavailableServer {
     pub reason: String,
     /// Its items are in the list, as they were.
     pub stale: bool,
+    /// A person turned it off, so nobody misses it.
+    pub is_turned_off: bool,
 }
 
 /// The result of a `list`: the page of `entries` that `query` asks for.
@@ -73,7 +75,9 @@ pub fn render_list<'a, T: ListedItem + 'a>(
 
 /// Which servers are missing from a list. Few models see what `_meta` says about them.
 pub(super) fn missing(unavailable: &[UnavailableServer]) -> Option<String> {
-    let missing = unavailable.iter().filter(|server| !server.stale);
+    let missing = unavailable
+        .iter()
+        .filter(|server| !server.stale && !server.is_turned_off);
     let missing: Vec<String> = missing
         .map(|server| format!("{} ({})", server.server, server.reason))
         .collect();
@@ -157,7 +161,12 @@ fn servers(unavailable: &[UnavailableServer]) -> String {
             } else {
                 ""
             };
-            format!(r#"{{"server":{server},"reason":{reason}{stale}}}"#)
+            let state = if unavailable.is_turned_off {
+                r#","state":"disabled""#
+            } else {
+                ""
+            };
+            format!(r#"{{"server":{server},"reason":{reason}{state}{stale}}}"#)
         })
         .collect();
     format!("[{}]", servers.join(","))

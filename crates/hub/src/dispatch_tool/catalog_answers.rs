@@ -33,8 +33,10 @@ pub enum ConnectionProblem {
     NotStarted,
     /// It is being started.
     Starting,
-    /// It failed, or is switched off, for this reason, which has no secrets in it.
+    /// It failed, or cannot be used, for this reason, which has no secrets in it.
     Failed(String),
+    /// A person turned it off, as this says.
+    TurnedOff(String),
 }
 
 /// A connection whose tools are not known, so an answer lacks them.
@@ -193,7 +195,7 @@ impl ConnectionProblem {
         match self {
             ConnectionProblem::NotStarted => "it has not been started",
             ConnectionProblem::Starting => "it is starting",
-            ConnectionProblem::Failed(reason) => reason,
+            ConnectionProblem::Failed(reason) | ConnectionProblem::TurnedOff(reason) => reason,
         }
     }
 
@@ -202,6 +204,10 @@ impl ConnectionProblem {
             ConnectionProblem::NotStarted => shown.text("state", "not-started"),
             ConnectionProblem::Starting => shown.text("state", "starting"),
             ConnectionProblem::Failed(reason) => shown.text("lastError", reason),
+            ConnectionProblem::TurnedOff(reason) => {
+                shown.text("state", "disabled");
+                shown.text("reason", reason);
+            }
         }
     }
 }

@@ -33,9 +33,10 @@ pub(crate) struct ListedConnection {
 }
 
 impl ListedConnection {
-    /// The same, if an answer lacks its tools.
+    /// The same, if an answer lacks its tools. Nobody misses those of a server that a person turned off.
     pub(super) fn missing(self) -> Option<MissingConnection> {
-        let problem = self.problem.filter(|_| !self.is_listed)?;
+        let is_off = matches!(self.problem, Some(ConnectionProblem::TurnedOff(_)));
+        let problem = self.problem.filter(|_| !self.is_listed && !is_off)?;
         Some(MissingConnection {
             alias: self.alias,
             name: self.name,
@@ -67,6 +68,9 @@ impl Hub {
         let failed = |reason: &str| Some(ConnectionProblem::Failed(without_paths(reason)));
         let problem = match (self.status_of(index).state, &state.last_error) {
             (ServerState::Ready, _) => None,
+            (ServerState::Disabled(reason), _) if state.is_turned_off() => {
+                Some(ConnectionProblem::TurnedOff(reason))
+            }
             (ServerState::Disabled(reason) | ServerState::Failed(reason), _) => failed(&reason),
             (ServerState::Starting, _) => Some(ConnectionProblem::Starting),
             (ServerState::Stopped, _) if state.listing.is_some() => None,

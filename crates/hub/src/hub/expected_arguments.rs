@@ -59,7 +59,9 @@ fn error_text(answer: &Message) -> Option<Span> {
     let [is_error, content] = answer.members(answer.result()?, ["isError", "content"]);
     is_error.filter(|span| answer.slice(*span) == b"true")?;
     let items = json::elements(answer, content?);
-    items.into_iter().find_map(|item| answer.member(item, "text"))
+    items
+        .into_iter()
+        .find_map(|item| answer.member(item, "text"))
 }
 
 /// Whether the arguments of a call lack something, have something that is not allowed, or have a value of another type.

@@ -329,6 +329,7 @@ impl Hub {
                     server: server.naming().name.clone(),
                     reason: without_paths(reason),
                     stale: state.stale,
+                    is_turned_off: state.is_turned_off(),
                 })
             })
             .collect()

@@ -160,6 +160,11 @@ impl Server {
         self.settings.disabled.as_deref().or(switched_off)
     }
 
+    /// Whether a person wants it not to run.
+    pub(super) fn is_turned_off(&self) -> bool {
+        self.is_switched_off || self.settings.is_turned_off
+    }
+
     /// Whether it is started without being called.
     pub(super) fn starts_by_itself(&self) -> bool {
         self.disabled_reason().is_none() && self.settings.start == StartMode::Eager

@@ -50,6 +50,7 @@ pub(crate) fn server(name: &str) -> ServerSettings {
     ServerSettings {
         naming: Arc::new(naming),
         disabled: None,
+        is_turned_off: false,
         start: StartMode::Eager,
         eras: KnownEras::None,
         scope: SharingScope::Auto,

@@ -19,11 +19,19 @@ pub struct LsArgs {
     /// One JSON object a line
     #[arg(long)]
     pub json: bool,
+
+    /// Only the ids, one on a line, and after a tab the server
+    #[arg(long, hide = true, conflicts_with = "json")]
+    pub ids: bool,
+
+    /// Of hubs only
+    #[arg(long, hide = true)]
+    pub hubs: bool,
 }
 
 const STATUS: &str = "\
 Examples:
-  mcp-proxy status                            the servers of the newest hub: tools, restarts, errors
+  mcp-proxy status                            the servers of the running hub: tools, restarts, errors
   mcp-proxy status --json                     the same as one JSON object
   mcp-proxy ctl servers.restart server=git    restart a server; also .enable, .disable, .reload";
 
@@ -31,9 +39,13 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = STATUS)]
 pub struct StatusArgs {
-    /// A running hub: its id from `mcp-proxy ls` [default: the newest]
+    /// A running hub: its id from `mcp-proxy ls` [default: the only one]
     #[arg(value_name = "ID")]
     pub id: Option<String>,
+
+    /// The same as ID
+    #[arg(long, value_name = "ID", conflicts_with = "id")]
+    pub hub: Option<String>,
 
     /// One JSON object
     #[arg(long)]
@@ -81,8 +93,12 @@ pub struct AttachArgs {
 
 /// Query or control a running proxy: JSON in, JSON out.
 #[derive(Debug, clap::Args)]
-#[command(after_help = ctl_help(), override_usage = "mcp-proxy ctl [ID] <VERB> [JSON|NAME=VALUE…]")]
+#[command(after_help = ctl_help(), override_usage = "mcp-proxy ctl [--hub ID | ID] <VERB> [JSON|NAME=VALUE…]")]
 pub struct CtlArgs {
+    /// A running hub, by its id from `mcp-proxy ls` [default for servers.…: the only one]
+    #[arg(long, value_name = "ID")]
+    pub hub: Option<String>,
+
     /// The proxy (default: the newest), the verb, and its parameters: a JSON object, NAME=VALUE words, or - for JSON on
     /// stdin
     #[arg(

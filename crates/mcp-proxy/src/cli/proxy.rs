@@ -20,7 +20,7 @@ Examples:
   mcp-proxy proxy --header 'Authorization: Bearer …' https://example.com/mcp
 
 The word `proxy` may be left out. In a client's config:
-  {\"command\": \"mcp-proxy\", \"args\": [\"--target-command\", \"python server.py\"]}
+  {\"command\": \"mcp-proxy\", \"args\": [\"--command\", \"python server.py\"]}
 
 Use it with care:
   - Only proxy connections you own or have permission to test.
@@ -48,7 +48,7 @@ pub struct ProxyArgs {
     pub transport: Option<ServerKind>,
 
     /// The server's command, split like shell words (no shell is run)
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, visible_alias = "command", value_name = "COMMAND")]
     pub target_command: Option<String>,
 
     /// The server's URL

@@ -77,6 +77,7 @@ impl Config {
             breakpoints,
             rules: args.rules.clone(),
             quiet: args.quiet,
+            escapes_stderr: false,
             control: !args.no_control,
             tui: (!args.headless).then_some(args.tui),
             masks,

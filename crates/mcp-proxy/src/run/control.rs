@@ -6,16 +6,24 @@ pub mod ls;
 pub mod status;
 
 use std::io::{self, IsTerminal as _};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
-use mcp_proxy_transport::control::{RunningProxy, running_proxies};
+use mcp_proxy_control::{HelloRequest, HelloResult};
+use mcp_proxy_transport::control::{
+    ControlClient, ControlClientError, RunningProxy, running_proxies,
+};
 
 use crate::printer;
+use crate::run::UsageError;
 use crate::run::sessions::formatting;
 use mcp_proxy_wire::terminal_text::sanitize;
 
 /// What the target of a relay begins with.
 const RELAY: &str = "mcp-proxy relay";
+
+/// A proxy that runs answers at once.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// How many proxies an error names.
 const SHOWN: usize = 5;
@@ -126,12 +134,32 @@ pub fn choose_relay(name: Option<&str>) -> Result<RunningProxy> {
     }
 }
 
-/// The newest hub.
-fn newest_hub() -> Result<RunningProxy> {
-    match running_proxies().into_iter().find(is_hub) {
-        Some(hub) => Ok(hub),
-        None => bail!("no hub is running (start one with `mcp-proxy serve`)"),
+/// The hub called `name`, or the only one.
+fn choose_hub(name: Option<&str>) -> Result<RunningProxy> {
+    let mut hubs: Vec<_> = running_proxies().into_iter().filter(is_hub).collect();
+    match (name, hubs.len()) {
+        (_, 0) => bail!("no hub is running (start one with `mcp-proxy serve`)"),
+        (Some(name), _) => choose_among(&hubs, name, ["hub", "hubs"]),
+        (None, 1) => Ok(hubs.swap_remove(0)),
+        (None, several) => {
+            let hubs = lines(&hubs);
+            let text = format!("{several} hubs are running; choose one with --hub ID:{hubs}");
+            Err(UsageError(text).into())
+        }
     }
+}
+
+/// What a running proxy says about itself, such as where it listens.
+pub async fn greet(running: &RunningProxy) -> Result<HelloResult, ControlClientError> {
+    let asking = async {
+        let mut client = ControlClient::connect(&running.socket).await?;
+        let hello = HelloRequest {
+            name: Some("client".to_owned()),
+        };
+        client.call(&hello).await
+    };
+    let answer = tokio::time::timeout(ANSWER, asking).await;
+    answer.unwrap_or(Err(ControlClientError::Silent))
 }
 
 fn is_called(running: &RunningProxy, name: &str) -> bool {

@@ -212,6 +212,7 @@ fn config(args: &DemoArgs) -> Result<Config> {
         pass_noise: false,
         reconnect: false,
         quiet: true,
+        escapes_stderr: false,
         control: true,
         tui: None,
         masks: CredentialRedaction::default(),

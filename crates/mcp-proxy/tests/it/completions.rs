@@ -1,6 +1,6 @@
 //! Completion scripts, run by a real bash.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use mcp_proxy_session::testing::{SampleRecord, header, options};
@@ -15,6 +15,18 @@ fn offered(words: &[&str]) -> Vec<String> {
 
 /// The same where the records are those of `state`, and the program is in the path.
 fn offered_with(words: &[&str], state: Option<&Path>) -> Vec<String> {
+    let variables = state.map(|state| ("XDG_STATE_HOME", state.to_owned()));
+    let folder = state.unwrap_or(Path::new("."));
+    run_bash(words, &variables.into_iter().collect::<Vec<_>>(), folder)
+}
+
+/// With these variables, in a folder that has nothing to offer.
+pub(crate) fn offered_in(words: &[&str], variables: &[(&str, PathBuf)]) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    run_bash(words, variables, folder.path())
+}
+
+fn run_bash(words: &[&str], variables: &[(&str, PathBuf)], folder: &Path) -> Vec<String> {
     let script = String::from_utf8(pipe(&["completions", "bash"], b"").stdout).unwrap();
     let previous = words[words.len() - 2];
     let current = words[words.len() - 1];
@@ -29,10 +41,9 @@ fn offered_with(words: &[&str], state: Option<&Path>) -> Vec<String> {
     let mut bash = Command::new("bash");
     bash.args(["--norc", "--noprofile", "-c", &ask])
         .env("PATH", path)
+        .envs(variables.iter().cloned())
+        .current_dir(folder)
         .stdin(Stdio::null());
-    if let Some(state) = state {
-        bash.env("XDG_STATE_HOME", state).current_dir(state);
-    }
     let output = bash.output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     text.split_whitespace().map(str::to_owned).collect()

@@ -194,6 +194,7 @@ fn missing_servers_are_named() {
         server: "files".to_owned(),
         reason: "it does not answer".to_owned(),
         stale,
+        is_turned_off: false,
     };
     let item = list_of(
         r#"{"action":"list","type":"tool"}"#,
@@ -216,6 +217,7 @@ fn g6_the_text_names_servers_that_are_missing() {
         server: server.to_owned(),
         reason: "it is starting".to_owned(),
         stale,
+        is_turned_off: false,
     };
     let unavailable = [down("time", false), down("old", true)];
     let arguments = br#"{"action":"list","type":"tool"}"#[..].into();
@@ -249,4 +251,25 @@ fn an_info_is_one_annotated_resource() {
         r#"{{"content":[{{"type":"resource","resource":{{"uri":"proxy:info/resource/user://calc/%7Bname%7D/profile","mimeType":"application/json","text":"{{\"name\":\"profile\",\"uriTemplate\":\"user://calc/{{name}}/profile\"}}"}},"annotations":{{{facts}}},"_meta":{{"mcp-proxy/proxy":{{{facts}}}}}}}],"isError":false}}"#
     );
     assert_eq!(String::from_utf8_lossy(&result), expected);
+}
+
+#[test]
+fn d14_a_server_that_is_turned_off_is_not_missed() {
+    let off = UnavailableServer {
+        server: "off".to_owned(),
+        reason: "turned off in the config".to_owned(),
+        stale: false,
+        is_turned_off: true,
+    };
+    let arguments = br#"{"action":"list","type":"tool"}"#[..].into();
+    let parsed = parse_arguments(Some(&arguments), &ProxyToolOptions::default());
+    let Ok(ProxyOperation::List(query)) = parsed else {
+        panic!("{parsed:?}");
+    };
+    let result = render_list(catalog().iter(), &query, None, &[off]);
+    let result: Value = serde_json::from_slice(&result).unwrap();
+    let content = result["content"].as_array().unwrap();
+    assert_eq!(content.len(), 1);
+    let unavailable = &content[0]["_meta"]["mcp-proxy/proxy"]["unavailable"];
+    assert_eq!(unavailable[0]["state"], "disabled");
 }

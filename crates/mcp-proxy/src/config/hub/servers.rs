@@ -8,8 +8,8 @@ use bytes::Bytes;
 use mcp_proxy_builtin::{BuiltinServer, FilesOptions, FilesServer, Root, TimeServer, WriteAccess};
 use mcp_proxy_hub::config::{
     BuiltinTarget, FileAccess, HubConfig, HubOptions, InheritedEnv, NameFilter, NameGlob,
-    RestartPolicy, RootFolder, ServerConfig, ServerOptions, ServerTarget, StartMode, ToolPrefix,
-    UrlKind,
+    RestartPolicy, RootFolder, ServerConfig, ServerOptions, ServerProblem, ServerTarget, StartMode,
+    ToolPrefix, UrlKind,
 };
 use mcp_proxy_hub::{AllowedNames, ServerNaming, ServerSettings, default_prefix};
 use mcp_proxy_transport::process::{Environment, ServerCommand};
@@ -63,6 +63,7 @@ fn server_target(
         settings: ServerSettings {
             naming: Arc::new(naming(alias, server.name.as_str(), options, hub)),
             disabled,
+            is_turned_off: matches!(server.state, Err(ServerProblem::Disabled)),
             start: options.start.or(hub.start).unwrap_or(StartMode::Eager),
             eras: known_eras(server),
             scope: options.scope,

@@ -49,10 +49,9 @@ pub(super) async fn open(
     }
     let args = ServeArgs::without_clients(&server.source).map_err(mistake)?;
     let config = Config::serve(&args).map_err(mistake)?;
-    let timeout = server.timeout.unwrap_or(DEFAULT_TIMEOUT);
     let run = start_run(&config);
     let driver = match &config.target {
-        Target::Hub(hub) => Some(start_hub(&config, hub, &run, timeout, cancel).await?),
+        Target::Hub(hub) => Some(start_hub(&config, hub, &run, server, cancel).await?),
         _ => None,
     };
     let shown = shown(&config);
@@ -90,7 +89,9 @@ fn one_server(server: &UsedServerArgs) -> Result<Config, CommandFailure> {
         ca_file: server.ca_file.clone(),
         ..defaults
     };
-    Config::new(&args).map_err(mistake)
+    let mut config = Config::new(&args).map_err(mistake)?;
+    config.escapes_stderr = true;
+    Ok(config)
 }
 
 fn start_run(config: &Config) -> Arc<ProxyRun> {
@@ -156,9 +157,10 @@ async fn start_hub(
     config: &Config,
     hub: &HubTarget,
     run: &Arc<ProxyRun>,
-    timeout: Duration,
+    flags: &UsedServerArgs,
     cancel: &mut CancelSignal,
 ) -> Result<Arc<HubDriver>, CommandFailure> {
+    let timeout = flags.timeout.unwrap_or(DEFAULT_TIMEOUT);
     if hub.servers.is_empty() {
         let text = "the configuration has no servers".to_owned();
         return Err(CommandFailure::Mistake(text));
@@ -197,7 +199,15 @@ async fn start_hub(
         for warning in &server.warnings {
             printer::say(&format!("mcp-proxy: {warning}"));
         }
+        let is_turned_off = hub.servers.iter().any(|configured| {
+            let settings = &configured.settings;
+            settings.is_turned_off && settings.naming.name == server.name
+        });
         let reason = match failure_of(server) {
+            Some(_) if is_turned_off && !flags.verbose => {
+                failed += 1;
+                continue;
+            }
             Some(reason) => config.masks.mask(reason).into_owned(),
             None if server.state == mcp_proxy_hub::ServerState::Ready => continue,
             None => format!("it did not answer within {} s", timeout.as_secs_f64()),

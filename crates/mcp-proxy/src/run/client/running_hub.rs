@@ -1,19 +1,11 @@
 //! The running hub that a command uses: the one that is named, or the only one.
 
-use std::time::Duration;
-
-use mcp_proxy_control::{HelloRequest, HelloResult};
 use mcp_proxy_shell::CommandFailure;
-use mcp_proxy_transport::control::{
-    ControlClient, ControlClientError, RunningProxy, running_proxies,
-};
+use mcp_proxy_transport::control::{RunningProxy, running_proxies};
 
 use crate::cli::client::UsedServerArgs;
 use crate::printer;
-use crate::run::control::{choose_among, is_hub, line};
-
-/// A hub that runs answers at once.
-const ANSWER: Duration = Duration::from_secs(5);
+use crate::run::control::{choose_among, greet, is_hub, line};
 
 const NO_HUB: &str = "no hub is running: start one with `mcp-proxy serve`, or name a server with --url URL, --config FILE \
                       or -- COMMAND";
@@ -89,19 +81,6 @@ pub(super) async fn find(server: &UsedServerArgs) -> Result<FoundHub, CommandFai
         id: hub.descriptor.id.clone(),
         server: used,
     })
-}
-
-/// Where it listens.
-async fn greet(hub: &RunningProxy) -> Result<HelloResult, ControlClientError> {
-    let asking = async {
-        let mut client = ControlClient::connect(&hub.socket).await?;
-        let hello = HelloRequest {
-            name: Some("client".to_owned()),
-        };
-        client.call(&hello).await
-    };
-    let answer = tokio::time::timeout(ANSWER, asking).await;
-    answer.unwrap_or(Err(ControlClientError::Silent))
 }
 
 fn only_stdio(hubs: &[RunningProxy]) -> CommandFailure {

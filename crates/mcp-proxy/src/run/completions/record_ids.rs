@@ -1,5 +1,6 @@
-//! Session ids where a record is expected. A completion script knows only words that never change, so it asks
-//! `mcp-proxy sessions --ids` for these, which opens no record.
+//! Session ids where a record is expected, and in bash also the ids of running proxies and the tools of the running hub. A
+//! completion script knows only words that never change, so it asks `mcp-proxy sessions --ids` for these, which opens no
+//! record, `mcp-proxy ls --ids`, and `mcp-proxy tools list`.
 
 use clap::{Arg, Command};
 use clap_complete::Shell;
@@ -42,6 +43,21 @@ fn offer_in_bash(script: String, paths: &[String]) -> String {
         r#"
 _mcp__proxy_with_records() {{
     _mcp__proxy "$@"
+    local known=""
+    case "$3 $COMP_CWORD ${{COMP_WORDS[1]}} ${{COMP_WORDS[2]}}" in
+        "--hub "*)
+            COMPREPLY=( $(compgen -W "$(mcp-proxy ls --ids --hubs 2>/dev/null | cut -f1)" -- "$2") )
+            return 0
+            ;;
+        *" 2 status "*) known="mcp-proxy ls --ids --hubs" ;;
+        *" 2 attach "*|*" 2 ctl "*) known="mcp-proxy ls --ids" ;;
+        *" 2 call "*|*" 3 tools info") known="mcp-proxy tools list --timeout 3s" ;;
+    esac
+    if [[ -n "$known" && "$2" != -* ]]; then
+        # The first word of each line; what belongs to the line above is indented.
+        COMPREPLY=( $(compgen -W "$($known 2>/dev/null </dev/null | sed -n 's/^\([^[:space:]]\{{1,\}}\).*/\1/p')" -- "$2") )
+        return 0
+    fi
     if [[ "$2" == -* || ( $COMP_CWORD -ne 2 && ${{#COMPREPLY[@]}} -gt 0 ) ]]; then
         return 0
     fi

@@ -3,14 +3,14 @@
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use mcp_proxy_control::{Fault, HelloRequest, METHODS, Method, MethodInfo, ParamKind};
-use mcp_proxy_transport::control::{ControlClient, ControlClientError};
+use mcp_proxy_transport::control::{ControlClient, ControlClientError, running_proxies};
 use mcp_proxy_wire::json_string;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::{choose, newest_hub};
+use super::{choose, choose_hub, is_hub};
 use crate::cli::control::CtlArgs;
 use crate::printer;
 use crate::run::sessions::ignore_broken_pipe;
@@ -45,17 +45,22 @@ pub fn run(args: &CtlArgs) -> Result<ExitCode> {
             object(&text).map_err(UsageError)?
         }
     };
-    let running = match (request.method.method, request.id) {
+    let running = match (request.method.method, args.hub.as_deref(), request.id) {
+        (_, Some(_), Some(_)) => bail!(UsageError("the proxy is named twice".to_owned())),
+        (_, Some(hub), None) => choose_hub(Some(hub))?,
         (
             Method::ServersRestart
             | Method::ServersEnable
             | Method::ServersDisable
             | Method::ServersReload,
             None,
-        ) => newest_hub()?,
+            None,
+        ) => choose_hub(None)?,
         // A hub is meant if there is one, but every proxy lists its servers.
-        (Method::ServersList, None) => newest_hub().or_else(|_| choose(None))?,
-        (_, id) => choose(id)?,
+        (Method::ServersList, None, None) if running_proxies().iter().any(is_hub) => {
+            choose_hub(None)?
+        }
+        (_, None, id) => choose(id)?,
     };
     ignore_broken_pipe(runtime().context("cannot start")?.block_on(async {
         let mut client = ControlClient::connect(&running.socket).await?;

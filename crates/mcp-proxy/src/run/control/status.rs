@@ -12,11 +12,12 @@ use mcp_proxy_transport::control::{ControlClient, RunningProxy};
 use mcp_proxy_wire::terminal_text::sanitize;
 use serde_json::json;
 
-use super::{choose, newest_hub};
+use super::choose_hub;
 use crate::cli::control::StatusArgs;
 use crate::printer;
 use crate::run::runtime;
 use crate::run::sessions::ignore_broken_pipe;
+use crate::run::sessions::inspect::write_json;
 
 /// The most that a request may ask for.
 const CONNECTIONS: u64 = 1000;
@@ -24,10 +25,7 @@ const HUB: &str = "hub";
 
 /// Shows it.
 pub fn run(args: &StatusArgs) -> Result<ExitCode> {
-    let hub = match &args.id {
-        Some(id) => choose(Some(id))?,
-        None => newest_hub()?,
-    };
+    let hub = choose_hub(args.hub.as_deref().or(args.id.as_deref()))?;
     let asked = runtime().context("cannot start")?.block_on(ask(&hub));
     let (listed, clients) = asked?;
     let mut out = printer::stdout_writer();
@@ -63,7 +61,7 @@ fn show(
     if args.json {
         let status =
             json!({"id": hub.descriptor.id, "clients": clients, "servers": servers, "hub": load});
-        writeln!(out, "{status}")?;
+        write_json(out, status.to_string().as_bytes())?;
     } else {
         table(servers, clients, out)?;
         told(load, out)?;

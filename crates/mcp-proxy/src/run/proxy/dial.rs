@@ -71,10 +71,14 @@ pub fn dial_named(config: &Config, target: &Target, name: &str, limits: Limits) 
 /// What a server prints is shown as it is, without the secrets that it was given.
 fn pass_stderr(config: &Config) -> StderrCallback {
     let masks = config.masks.clone();
+    let pass = match config.escapes_stderr {
+        true => printer::pass_escaped_stderr,
+        false => printer::pass_stderr,
+    };
     Arc::new(
         move |line| match masks.mask(&String::from_utf8_lossy(line)) {
-            Cow::Borrowed(_) => printer::pass_stderr(line),
-            Cow::Owned(masked) => printer::pass_stderr(masked.as_bytes()),
+            Cow::Borrowed(_) => pass(line),
+            Cow::Owned(masked) => pass(masked.as_bytes()),
         },
     )
 }
@@ -92,7 +96,7 @@ fn pass_named_stderr(config: &Config, name: &str) -> StderrCallback {
         if let Some(driver) = driver.as_ref().and_then(|driver| driver.get()) {
             driver.server_printed(&name, &line);
         }
-        printer::pass_stderr(format!("[{name}] {line}").as_bytes());
+        printer::pass_escaped_stderr(format!("[{name}] {line}").as_bytes());
     })
 }
 

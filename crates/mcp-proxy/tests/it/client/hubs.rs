@@ -94,7 +94,7 @@ fn the_running_hub_shows_what_is_behind_it() {
 }
 
 #[test]
-fn of_several_running_hubs_one_must_be_chosen() {
+fn d17_of_several_running_hubs_one_must_be_chosen() {
     let config = json!({"mcpServers": {"demo": demo()}});
     let first = TestHub::start(&config, &[]);
     first.until("ready", |hub| hub.is_ready("demo"));
@@ -126,10 +126,14 @@ fn of_several_running_hubs_one_must_be_chosen() {
         &[&words[..], &[&server]].concat(),
         &home.env(),
     );
+    // D17: the commands of the operator do not pick one of them either.
     for words in [
         &["tools"][..],
         &["call", "demo_echo", "message=x"],
         &["shell"],
+        &["status"],
+        &["ctl", "servers.list"],
+        &["ctl", "servers.reload"],
     ] {
         let refused = home.run(words);
         assert_eq!(refused.status.code(), Some(2), "{words:?}: {refused:?}");
@@ -139,6 +143,16 @@ fn of_several_running_hubs_one_must_be_chosen() {
             assert!(text.contains(&id), "{text}");
         }
     }
+    for words in [
+        &["status", "--hub", &first_id][..],
+        &["ctl", "--hub", &first_id, "servers.list"],
+    ] {
+        let chosen = home.run(words);
+        assert_eq!(chosen.status.code(), Some(0), "{words:?}: {chosen:?}");
+        assert!(printed(&chosen).contains("demo"), "{chosen:?}");
+    }
+    let listed = printed(&home.run(&["ls"]));
+    assert_eq!(listed.matches("http://127.0.0.1:").count(), 2, "{listed}");
     let chosen = home.run(&["call", "demo_echo", "message=x", "--hub", &first_id]);
     assert_eq!(printed(&chosen), "x\n", "{chosen:?}");
     let shown = home.run(&["tools", "info", "demo_echo", "--hub", &first_id]);
@@ -149,5 +163,104 @@ fn of_several_running_hubs_one_must_be_chosen() {
     for (id, code) in [("zzz", 2), ("", 2)] {
         let unknown = home.run(&["tools", "--hub", id]);
         assert_eq!(unknown.status.code(), Some(code), "{unknown:?}");
+    }
+}
+
+#[test]
+fn d14_a_server_that_is_turned_off_is_reported_with_v_only() {
+    let mut off = demo();
+    off["disabled"] = json!(true);
+    let servers = json!({"mcpServers": {"demo": demo(), "off": off}});
+    for exposure in ["proxy", "dispatch"] {
+        let hub = TestHub::start(&servers, &["--expose", exposure]);
+        hub.until("ready", |hub| hub.is_ready("demo"));
+        let call = ["call", "demo_add", "a=1", "b=2"];
+        let quiet = hub.home.run(&call);
+        assert_eq!(complaint(&quiet), "", "{exposure}");
+        let verbose = hub.home.run(&[&call[..], &["-v"]].concat());
+        assert!(
+            complaint(&verbose).contains("off"),
+            "{exposure}: {verbose:?}"
+        );
+    }
+    let home = TestHome::new();
+    let file = home.path("mcp.json");
+    std::fs::write(&file, servers.to_string()).unwrap();
+    let called = home.run(&[
+        "call",
+        "demo_add",
+        "a=1",
+        "b=2",
+        "--config",
+        file.to_str().unwrap(),
+    ]);
+    assert_eq!(complaint(&called), "");
+}
+
+#[test]
+fn d7_a_name_without_its_prefix_is_found_if_only_one_server_has_it() {
+    for exposure in ["proxy", "dispatch", "all"] {
+        let servers = json!({"mcpServers": {"demo": demo(), "time": time()}});
+        let hub = TestHub::start(&servers, &["--expose", exposure]);
+        hub.until("ready", |hub| hub.is_ready("demo") && hub.is_ready("time"));
+        for name in ["add", "demo_add"] {
+            let called = hub.home.run(&["call", name, "a=1", "b=2"]);
+            assert_eq!(
+                json_of(&printed(&called))["sum"],
+                3.0,
+                "{exposure}: {called:?}"
+            );
+            let info = hub.home.run(&["tools", "info", name, "--json"]);
+            assert_eq!(info.status.code(), Some(0), "{exposure}: {info:?}");
+        }
+        let prompt = hub.home.run(&["prompt", "haiku", "topic=rain"]);
+        assert_eq!(prompt.status.code(), Some(0), "{exposure}: {prompt:?}");
+        let unknown = hub.home.run(&["call", "dd"]);
+        assert_eq!(unknown.status.code(), Some(2), "{exposure}: {unknown:?}");
+    }
+    let server = format!(
+        "demo={} demo-server stdio",
+        crate::control::test_home::PROXY
+    );
+    let called = TestHome::new().run(&["call", "add", "a=1", "b=2", "--server", &server]);
+    assert_eq!(json_of(&printed(&called))["sum"], 3.0, "{called:?}");
+}
+
+#[test]
+fn d7_a_name_that_several_servers_have_is_answered_with_all_of_them() {
+    for exposure in ["proxy", "dispatch", "all"] {
+        let servers = json!({"mcpServers": {"one": demo(), "two": demo()}});
+        let hub = TestHub::start(&servers, &["--expose", exposure]);
+        hub.until("ready", |hub| hub.is_ready("one") && hub.is_ready("two"));
+        let refused = hub.home.run(&["call", "add", "a=1", "b=2"]);
+        assert_eq!(refused.status.code(), Some(2), "{exposure}: {refused:?}");
+        let text = complaint(&refused);
+        assert!(
+            text.contains("one_add") && text.contains("two_add"),
+            "{exposure}: {text}"
+        );
+    }
+}
+
+#[test]
+fn d15_bash_offers_running_proxies_and_the_tools_of_the_hub() {
+    let hub = TestHub::start(&json!({"mcpServers": {"demo": demo()}}), &[]);
+    hub.until("ready", |hub| hub.is_ready("demo"));
+    let listed = printed(&hub.home.run(&["ls", "--json"]));
+    let id = json_of(&listed)["id"].as_str().unwrap().to_owned();
+    let offered = |words: &[&str]| crate::completions::offered_in(words, &hub.home.env());
+    for words in [
+        &["mcp-proxy", "call", "--hub", ""][..],
+        &["mcp-proxy", "attach", ""],
+        &["mcp-proxy", "status", ""],
+        &["mcp-proxy", "ctl", ""],
+    ] {
+        assert_eq!(offered(words), [id.as_str()], "{words:?}");
+    }
+    for words in [
+        &["mcp-proxy", "call", "demo_ro"][..],
+        &["mcp-proxy", "tools", "info", "demo_ro"],
+    ] {
+        assert_eq!(offered(words), ["demo_roll_dice"], "{words:?}");
     }
 }

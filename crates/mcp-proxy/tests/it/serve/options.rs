@@ -111,7 +111,7 @@ fn health_is_told_over_both_transports_and_says_if_a_server_is_down() {
 }
 
 #[test]
-fn control_of_servers_reaches_the_newest_hub() {
+fn control_of_servers_reaches_the_hub_next_to_other_proxies() {
     let config = json!({"mcpServers": {"demo": demo()}});
     let hub = TestHub::start(&config, &[]);
     let _newer = hub.home.demo(&[]);
