@@ -330,7 +330,7 @@ impl ProxyRun {
         if !self.warned_stray.swap(true, Ordering::Relaxed) {
             let line = sanitize(line);
             (self.warn)(&format!(
-                "the server wrote to stdout what is not a message: {line} (recorded, not forwarded; --pass-noise forwards it)"
+                "the server printed a line to stdout that is not JSON-RPC: {line} (recorded, not forwarded; --pass-noise forwards it)"
             ));
         }
     }

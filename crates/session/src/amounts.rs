@@ -1,4 +1,4 @@
-//! Durations and sizes in a few characters, the same in tables, reports and exports.
+//! Durations in a few characters, the same in tables, reports and exports.
 
 use std::time::Duration;
 
@@ -13,19 +13,6 @@ pub fn duration_text(span: Duration) -> String {
         _ if seconds < 86_400 => format!("{}h {:02}m", seconds / 3600, seconds % 3600 / 60),
         _ => format!("{}d {:02}h", seconds / 86_400, seconds % 86_400 / 3600),
     }
-}
-
-/// `58 B`, `1.2 KiB`, `34 MiB`
-pub fn size_text(bytes: u64) -> String {
-    let mut amount = bytes as f64;
-    for unit in ["B", "KiB", "MiB", "GiB"] {
-        if amount < 1000.0 {
-            let decimals = usize::from(unit != "B" && amount < 10.0);
-            return format!("{amount:.decimals$} {unit}");
-        }
-        amount /= 1024.0;
-    }
-    format!("{amount:.1} TiB")
 }
 
 #[cfg(test)]
@@ -55,11 +42,6 @@ mod tests {
                 "5h 07m",
                 "3d 04h"
             ]
-        );
-        let sizes = [0, 58, 1000, 1229, 35_651_584, 1 << 40].map(size_text);
-        assert_eq!(
-            sizes,
-            ["0 B", "58 B", "1.0 KiB", "1.2 KiB", "34 MiB", "1.0 TiB"]
         );
     }
 }

@@ -91,11 +91,20 @@ pub fn exporter(name: &str) -> Option<&'static dyn SessionExporter> {
         .find(|exporter| exporter.name() == name)
 }
 
-/// The exporter whose files have the ending of this one.
+/// The exporter whose files have the ending of this one, or `json` for a file without an ending. None has any other ending.
 pub fn exporter_for_file(path: &Path) -> Option<&'static dyn SessionExporter> {
-    let ending = path.extension()?.to_str()?;
+    let Some(ending) = path.extension() else {
+        return Some(&json::JSON);
+    };
     let mut exporters = exporters().iter().copied();
-    exporters.find(|exporter| exporter.extension().eq_ignore_ascii_case(ending))
+    exporters.find(|exporter| ending.eq_ignore_ascii_case(exporter.extension()))
+}
+
+/// The endings of exported files: `.json, .jsonl, .har, .md`.
+pub fn file_endings() -> String {
+    let endings = exporters().iter().map(|exporter| exporter.extension());
+    let endings: Vec<String> = endings.map(|ending| format!(".{ending}")).collect();
+    endings.join(", ")
 }
 
 /// Tells progress about every thousandth step, so that a screen is not redrawn a million times.

@@ -44,7 +44,7 @@ pub mod store;
 pub mod testing;
 mod timestamp;
 
-pub use amounts::{duration_text, size_text};
+pub use amounts::duration_text;
 pub use budget::{Budget, Stopwatch};
 pub use change::{Change, ChangeError, ChangePart};
 pub use copy::copy_record;

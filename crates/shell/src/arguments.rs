@@ -309,7 +309,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, String> {
         .map_err(cannot)?;
     match text.len() as u64 > FILE_BYTES {
         true => Err(format!(
-            "{} is larger than {} MB",
+            "{} is larger than {} MiB",
             path.display(),
             FILE_BYTES >> 20
         )),

@@ -8,11 +8,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use mcp_proxy_wire::terminal_text::{sanitize, sanitize_lines};
+use mcp_proxy_wire::terminal_text::{sanitize, sanitize_lines, size_text};
 
 use crate::failure::CommandFailure;
 use crate::output::{OutputReader, cannot_print};
-use crate::text::size;
 
 /// A text of a server for this reader.
 fn shown(text: &str, reader: OutputReader) -> String {
@@ -155,7 +154,7 @@ pub(crate) fn write_output(
             "wrote {} ({}, {})",
             path.display(),
             sanitize(mime),
-            size(bytes.len())
+            size_text(bytes.len() as u64)
         ));
     }
     if path == Path::new("-") && files.len() > 1 {
@@ -244,7 +243,7 @@ fn parts_text(parts: &[ResultPart<'_>], reader: OutputReader) -> String {
                 text.push_str(&format!(
                     "[{what}] {}, {}; --output FILE writes it",
                     sanitize(mime),
-                    size(length)
+                    size_text(length as u64)
                 ));
             }
         }

@@ -60,15 +60,6 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
-/// `812 bytes`, `12.3 KB`.
-pub(crate) fn size(bytes: usize) -> String {
-    match bytes {
-        0..1000 => format!("{bytes} bytes"),
-        1000..1_000_000 => format!("{:.1} KB", bytes as f64 / 1e3),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
-}
-
 /// Lines with spaces in front.
 pub(crate) fn indented(text: &str, spaces: usize) -> String {
     let pad = " ".repeat(spaces);

@@ -6,6 +6,19 @@
 
 use std::fmt::Write as _;
 
+/// A number of bytes: `58 B`, `1.2 KiB`, `34 MiB`. All that people read has these units.
+pub fn size_text(bytes: u64) -> String {
+    let mut amount = bytes as f64;
+    for unit in ["B", "KiB", "MiB", "GiB"] {
+        if amount < 1000.0 {
+            let decimals = usize::from(unit != "B" && amount < 10.0);
+            return format!("{amount:.decimals$} {unit}");
+        }
+        amount /= 1024.0;
+    }
+    format!("{amount:.1} TiB")
+}
+
 /// One line of text: `\n` for a newline, `\u{1b}` for an escape character.
 pub fn sanitize(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -90,6 +103,15 @@ fn is_hidden(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_short() {
+        let sizes = [0, 58, 1000, 1229, 35_651_584, 1 << 40].map(size_text);
+        assert_eq!(
+            sizes,
+            ["0 B", "58 B", "1.0 KiB", "1.2 KiB", "34 MiB", "1.0 TiB"]
+        );
+    }
 
     #[test]
     fn what_acts_on_a_terminal_is_shown_as_an_escape() {

@@ -18,7 +18,7 @@ The run itself is recorded only with --session-file.";
 /// Play a recorded server.
 #[derive(Debug, clap::Args)]
 pub struct MockArgs {
-    /// The record: a file, the beginning of a session's id, or LAST
+    /// The record: a file, its id from `mcp-proxy sessions`, or LAST
     #[arg(value_name = "RECORD")]
     pub record: String,
 

@@ -79,7 +79,7 @@ fn speed(text: &str) -> Result<f64, String> {
 /// Play the clients of a record.
 #[derive(Debug, clap::Args)]
 pub struct ReplayArgs {
-    /// The record: a file, the beginning of a session's id, or LAST
+    /// The record: a file, its id from `mcp-proxy sessions`, or LAST
     #[arg(value_name = "RECORD")]
     pub record: String,
 

@@ -21,7 +21,7 @@ pub fn format_names() -> PossibleValuesParser {
 pub const LAST: &str = "LAST";
 
 /// How a record is named, wherever one is asked for.
-pub const RECORD: &str = "A record or a JSON export: its path, its session id or a prefix of it, its id from `ls`, or LAST for the newest";
+pub const RECORD: &str = "A record or a JSON export: its path, its id from `sessions` or `ls`, its whole session id, or LAST for the newest";
 
 const INSPECT: &str = "\
 Examples:
@@ -29,7 +29,7 @@ Examples:
   mcp-proxy inspect LAST tools/call read_file    the messages that have all these words in them
   mcp-proxy inspect LAST '.status == \"error\"'    answers that are errors, by jq
   mcp-proxy inspect LAST --follow                keep printing new messages until the session ends
-  mcp-proxy inspect 019a8 --seq 7                everything about message 7
+  mcp-proxy inspect 5e550001 --seq 7             everything about message 7
   mcp-proxy inspect s.jsonl --seq 7..9 --raw     the exact bytes of messages 7, 8 and 9
   mcp-proxy inspect s.jsonl --all                also stderr, stray lines, connections and the exit
   mcp-proxy inspect LAST --json | jq .method     one JSON object a message
@@ -82,7 +82,7 @@ const EXPORT: &str = "\
 Examples:
   mcp-proxy export                                       the newest session as JSON, to stdout
   mcp-proxy export LAST --output-format markdown -o s.md a report to read
-  mcp-proxy export 019a8 --output-format har -o s.har    for a browser's network panel
+  mcp-proxy export 5e550001 --output-format har -o s.har  for a browser's network panel
   mcp-proxy export LAST --filter '.tool == \"read_file\"'  the calls of a tool, and their answers
   mcp-proxy export LAST --redact-preset all --redact-key ssn -o shared.json
 
@@ -161,7 +161,7 @@ const PRUNE: &str = "\
 Examples:
   mcp-proxy prune --older-than 30d            those that started more than 30 days ago
   mcp-proxy prune --keep-under 1G             the oldest, until the rest is smaller
-  mcp-proxy prune 019a8 019b                  these
+  mcp-proxy prune 5e550001 5e550002           these
   mcp-proxy prune --all --dry-run             say what would go, remove nothing
 
 Only records in the state directory are removed: never one that is being written, and
@@ -171,7 +171,7 @@ never a file that --session-file named elsewhere.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = PRUNE)]
 pub struct PruneArgs {
-    /// Session ids, or the first letters of them
+    /// Ids from `mcp-proxy sessions`, or whole session ids; the first letters are enough
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
 

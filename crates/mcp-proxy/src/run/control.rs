@@ -28,14 +28,24 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// How many proxies an error names.
 const SHOWN: usize = 5;
 
-/// How a proxy is named: by the end of its session's id, by which the record's file is named too. The beginning is the time, and
-/// two proxies started together share it.
+/// How many letters of a session's id people see.
+pub const ID_WIDTH: usize = 8;
+
+/// How people see a run: by the end of its session's id, by which the record's file is named too. The beginning is the time, and
+/// two runs that were started together share it.
 pub fn short_id(session: &str) -> String {
+    end_of_id(session, ID_WIDTH)
+}
+
+/// The last letters of a session's id.
+pub fn end_of_id(session: &str, width: usize) -> String {
     let letters: Vec<char> = session
         .chars()
         .filter(char::is_ascii_alphanumeric)
         .collect();
-    letters[letters.len().saturating_sub(8)..].iter().collect()
+    letters[letters.len().saturating_sub(width)..]
+        .iter()
+        .collect()
 }
 
 /// The proxy called `name`, or the newest.

@@ -108,13 +108,15 @@ fn bash_offers_records_where_one_is_expected() {
     let mut sample = SampleRecord::writing(recorder);
     sample.call(1, "tool", "{}");
     sample.end();
-    std::fs::write(state.path().join("01-other.jsonl"), "").unwrap();
-    let id = &header().id[..8];
+    // As `sessions` and `ls` show it: the end of the session's id.
+    let id = &header().id[28..];
     let begun = &id[..2];
+    let file = format!("{begun}-other.jsonl");
+    std::fs::write(state.path().join(&file), "").unwrap();
     for command in ["inspect", "export", "open", "mock", "replay", "savings"] {
         let mut offered = offered_with(&["mcp-proxy", command, begun], Some(state.path()));
         offered.sort();
-        assert_eq!(offered, ["01-other.jsonl", id], "{command}");
+        assert_eq!(offered, [file.as_str(), id], "{command}");
     }
     let after_flag = ["mcp-proxy", "export", "--force", begun];
     assert!(offered_with(&after_flag, Some(state.path())).contains(&id.to_owned()));

@@ -195,12 +195,18 @@ fn every_export() {
         );
     }
     // The name of the file can say it, too.
-    for (file, format) in [("y.har", "har"), ("y.MD", "markdown"), ("y.out", "json")] {
+    for (file, format) in [("y.har", "har"), ("y.MD", "markdown"), ("y", "json")] {
         place.run(&["export", "session.jsonl", "--output", file]);
         let text = std::fs::read_to_string(place.path(file)).unwrap();
         let same = std::fs::read_to_string(place.path(&format!("x.{format}"))).unwrap();
         assert_eq!(text, same, "{file}");
     }
+    // D20: no other ending is taken for json.
+    let unknown = place.fail(&["export", "session.jsonl", "-o", "x.pdf"], 2);
+    for ending in [".json", ".jsonl", ".har", ".md"] {
+        assert!(unknown.contains(ending), "{unknown}");
+    }
+    assert!(!place.path("x.pdf").exists());
     let before = std::fs::read(place.path("x.json")).unwrap();
     let refused = place.fail(&["export", "session.jsonl", "-o", "x.json"], 1);
     assert!(

@@ -16,6 +16,7 @@ use crate::{
     UNNAMED_SERVER, duration_text, timestamp,
 };
 use mcp_proxy_wire::{Direction, Kind};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -163,7 +164,7 @@ fn table_row(told: &MessageWithContext, servers: &ServerLabels<'_>) -> String {
     let mut remarks = Vec::new();
     if let Some(problem) = told.problem() {
         let text = problem.text.unwrap_or_default();
-        let text: String = text.chars().take(ERROR_TEXT).collect();
+        let text = shortened(&text);
         let separator = if text.is_empty() { "" } else { ": " };
         remarks.push(format!("⚠ {}{separator}{}", problem.what, cell(&text)));
     }
@@ -185,6 +186,14 @@ fn table_row(told: &MessageWithContext, servers: &ServerLabels<'_>) -> String {
         message.len,
         remarks.join(", "),
     )
+}
+
+/// A text that may be too long for the table.
+fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(ERROR_TEXT) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
 }
 
 fn write_body<'n>(

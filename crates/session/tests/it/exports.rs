@@ -337,6 +337,36 @@ fn a_body_that_is_gone_is_counted_and_marked() {
 }
 
 #[test]
+fn d20_a_file_with_another_ending_has_no_format() {
+    let format = |file: &str| export::exporter_for_file(Path::new(file)).map(|one| one.name());
+    assert_eq!(format("x.pdf"), None);
+    assert_eq!(format("x.json.bak"), None);
+    assert_eq!(format("x.MD"), Some("markdown"));
+    assert_eq!(format("session"), Some("json"));
+    assert_eq!(export::file_endings(), ".json, .jsonl, .har, .md");
+}
+
+#[test]
+fn d30_a_long_error_ends_with_an_ellipsis_in_the_table() {
+    let mut sample = SampleRecord::new();
+    for (id, length) in [(1, 100), (2, 101)] {
+        let call = sample.call(id, "slow", "{}");
+        let text = "é".repeat(length);
+        sample.result(
+            id,
+            call,
+            &format!(r#"{{"content":[{{"type":"text","text":"{text}"}}],"isError":true}}"#),
+        );
+    }
+    sample.flush();
+    let report = exported(sample.path(), "markdown");
+    let whole = format!("⚠ tool error: {}, ", "é".repeat(100));
+    let cut = format!("⚠ tool error: {}…, ", "é".repeat(100));
+    assert!(report.contains(&whole), "{report}");
+    assert!(report.contains(&cut), "{report}");
+}
+
+#[test]
 fn broken_json_is_marked_in_a_report_whatever_was_readable_of_it() {
     let mut sample = SampleRecord::new();
     sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"#);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use mcp_proxy_control::{ExportRequest, NoteRequest, SaveRequest};
 use mcp_proxy_session::Filter;
-use mcp_proxy_session::export::{SessionExporter, exporter, exporter_for_file};
+use mcp_proxy_session::export::{SessionExporter, exporter, exporter_for_file, file_endings};
 use mcp_proxy_session::store::RecordListing;
 
 use super::answers::RequestPurpose;
@@ -247,8 +247,9 @@ impl App {
                 self.ask(&RecordRequest { request, record }, then);
             }
             FileOutput::Export => {
-                let Some((format, path)) = format_and_path(rest) else {
-                    return self.complain("a path is needed: `:export session.har`");
+                let (format, path) = match format_and_path(rest) {
+                    Ok(found) => found,
+                    Err(why) => return self.complain(why),
                 };
                 let request = ExportRequest {
                     format: format.name().to_owned(),
@@ -262,14 +263,21 @@ impl App {
 }
 
 /// `FORMAT PATH`, or a path whose ending names the format.
-fn format_and_path(rest: &str) -> Option<(&'static dyn SessionExporter, &str)> {
+fn format_and_path(rest: &str) -> Result<(&'static dyn SessionExporter, &str), String> {
     let (first, path) = rest.split_once(' ').unwrap_or((rest, ""));
     if let Some(format) = exporter(first) {
-        let path = path.trim();
-        return (!path.is_empty()).then_some((format, path));
+        return match path.trim() {
+            "" => Err("a path is needed: `:export session.har`".to_owned()),
+            path => Ok((format, path)),
+        };
     }
-    let by_ending = exporter_for_file(Path::new(rest));
-    Some((by_ending.or_else(|| exporter("json"))?, rest))
+    match exporter_for_file(Path::new(rest)) {
+        Some(format) => Ok((format, rest)),
+        None => Err(format!(
+            "no format has this ending; use one of {}, or name the format first: `:export json {rest}`",
+            file_endings()
+        )),
+    }
 }
 
 /// What is written into a file.

@@ -1,7 +1,8 @@
 //! Filter, control and status bar.
 
 use mcp_proxy_control::InterceptMode;
-use mcp_proxy_session::{Filter, exporters};
+use mcp_proxy_session::Filter;
+use mcp_proxy_session::export::file_endings;
 use mcp_proxy_wire::terminal_text::sanitize;
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
@@ -368,12 +369,8 @@ fn controls(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
 
 /// What to type after `:export`.
 fn export_hint() -> String {
-    let endings = exporters().iter().map(|exporter| exporter.extension());
-    let endings: Vec<String> = endings.map(|ending| format!(".{ending}")).collect();
-    format!(
-        " a file name; its ending is the format: {}",
-        endings.join(", ")
-    )
+    let endings = file_endings();
+    format!(" a file name; its ending is the format: {endings}")
 }
 
 /// How a filter is read, at the right; as long as there is none, what it can be.

@@ -1,8 +1,8 @@
 //! The selected message: what is known of it, and its body, highlighted and foldable.
 
-use mcp_proxy_session::{MessageWithContext, Verdict, size_text};
+use mcp_proxy_session::{MessageWithContext, Verdict};
 use mcp_proxy_wire::Origin;
-use mcp_proxy_wire::terminal_text::sanitize;
+use mcp_proxy_wire::terminal_text::{sanitize, size_text};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};

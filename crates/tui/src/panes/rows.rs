@@ -5,7 +5,7 @@ mod row_text;
 use std::time::Instant;
 
 use mcp_proxy_wire::Direction;
-use mcp_proxy_wire::terminal_text::sanitize;
+use mcp_proxy_wire::terminal_text::{sanitize, size_text};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -237,7 +237,7 @@ fn facts(row: &MessageRow, look: &RowContext<'_>, width: usize, size: SizeColumn
         text.push_str(&format!("{} ", short_time(latency)));
     }
     match size {
-        SizeColumn::Visible => text.push_str(&mcp_proxy_session::size_text(told.len)),
+        SizeColumn::Visible => text.push_str(&size_text(told.len)),
         SizeColumn::Hidden => text.truncate(text.trim_end().len()),
     }
     let time = mcp_proxy_session::time_text(row.time);

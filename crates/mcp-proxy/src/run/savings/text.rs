@@ -13,6 +13,7 @@ use mcp_proxy_wire::terminal_text::sanitize;
 use super::record::{AnswerTotal, RecordFigures, SpillFigures};
 use super::servers::{AskedServer, ServerAnswer};
 use super::{DefinitionSource, SavingsReport, verdict};
+use crate::run::control;
 use crate::run::sessions::formatting::grouped;
 
 /// Columns of text on the left, columns of numbers on the right.
@@ -157,7 +158,7 @@ fn difference(size: TextSize, direct: TextSize) -> String {
 }
 
 fn write_record(record: &RecordFigures, out: &mut impl Write) -> Result<()> {
-    let id = sanitize(&record.id);
+    let id = control::short_id(&record.id);
     match record.calls {
         0 => writeln!(out, "Record {id}: no tool was called.")?,
         calls => writeln!(

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_session::export::{ExportSummary, exporter, exporter_for_file};
+use mcp_proxy_session::export::{ExportSummary, exporter, exporter_for_file, file_endings};
 use mcp_proxy_session::{SessionExporter, SessionRecord, side_folder};
 use mcp_proxy_wire::terminal_text::sanitize;
 
@@ -17,6 +17,7 @@ use crate::printer::{
     self,
     progress::{ProgressBar, ResultPlace},
 };
+use crate::run::UsageError;
 use file::{ExistingFile, ExportFile};
 
 /// Writes a record in another format.
@@ -31,16 +32,25 @@ fn output(args: &ExportArgs) -> Option<&Path> {
         .filter(|output| *output != Path::new("-"))
 }
 
+/// The format that is asked for, or else that of the file.
+fn format(args: &ExportArgs) -> Result<&'static dyn SessionExporter> {
+    if let Some(name) = &args.output_format {
+        return exporter(name).context("--output-format: this format is not known");
+    }
+    let output = output(args).unwrap_or(Path::new(""));
+    exporter_for_file(output).ok_or_else(|| {
+        let name = output.to_string_lossy();
+        UsageError(format!(
+            "{}: no format has this ending; use one of {}, or say --output-format",
+            sanitize(&name),
+            file_endings()
+        ))
+        .into()
+    })
+}
+
 fn export(args: &ExportArgs) -> Result<ExitCode> {
-    let format = match &args.output_format {
-        Some(name) => exporter(name),
-        None => args
-            .output
-            .as_deref()
-            .and_then(exporter_for_file)
-            .or_else(|| exporter("json")),
-    };
-    let format = format.context("--output-format: this format is not known")?;
+    let format = format(args)?;
     let filter = super::filter(args.filter.as_deref().unwrap_or_default())?;
     let redaction = super::redaction(&args.redact)?;
     let path = record_lookup::find(&args.record)?;

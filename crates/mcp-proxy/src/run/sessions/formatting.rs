@@ -5,8 +5,9 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
-pub use mcp_proxy_session::{duration_text as span, size_text as size};
+pub use mcp_proxy_session::duration_text as span;
 use mcp_proxy_wire::Direction;
+pub use mcp_proxy_wire::terminal_text::size_text as size;
 
 /// The seed's glyph for a direction.
 pub fn arrow(direction: Direction) -> &'static str {

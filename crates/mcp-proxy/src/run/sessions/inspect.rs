@@ -20,6 +20,7 @@ use super::table::MessageTable;
 use super::{count_of, formatting, ignore_broken_pipe, record_lookup, report_damage};
 use crate::cli::sessions::InspectArgs;
 use crate::printer;
+use crate::run::control;
 use mcp_proxy_wire::terminal_text::{sanitize, sanitize_json};
 
 /// How often `--follow` looks.
@@ -159,7 +160,7 @@ impl<'a> RecordPrinter<'a> {
         writeln!(
             out,
             "{}  {started}  {}{target}",
-            sanitize(&header.id),
+            control::short_id(&header.id),
             sanitize(&peers)
         )?;
         if let Some(previous) = session.previous_part() {

@@ -13,6 +13,7 @@ use serde_json::json;
 use super::{count_of, formatting, ignore_broken_pipe, record_lookup};
 use crate::cli::sessions::SessionsArgs;
 use crate::printer;
+use crate::run::control;
 use mcp_proxy_wire::terminal_text::{sanitize, sanitize_json};
 
 /// A command or URL is shown up to here.
@@ -49,7 +50,7 @@ fn ids(records: &[RecordListing], out: &mut impl Write) -> Result<()> {
         writeln!(
             out,
             "{}\t{}  {}",
-            record_lookup::short_id(record, width),
+            control::end_of_id(&record.id, width),
             formatting::day_and_time(record.started_at),
             formatting::cut(&sanitize(&record.target), TARGET),
         )?;
@@ -87,7 +88,7 @@ fn table(
         writeln!(
             out,
             "{:<width$}  {}  {:>9} {messages:>9} {:>9}  {:<SERVER$} {}",
-            record_lookup::short_id(record, width),
+            control::end_of_id(&record.id, width),
             formatting::day_and_time(record.started_at),
             lasted(record, now),
             formatting::size(record.bytes),
@@ -110,7 +111,7 @@ fn part_and_target(record: &RecordListing) -> String {
     }
 }
 
-/// How long it took; `live` while it is written; a killed one has no end.
+/// How long it took; `live` while it is written; a killed one has not said when it ended.
 fn lasted(record: &RecordListing, now: SystemTime) -> String {
     match record.ended_at {
         _ if record.live => "live".to_owned(),
@@ -119,7 +120,7 @@ fn lasted(record: &RecordListing, now: SystemTime) -> String {
                 .duration_since(record.started_at)
                 .unwrap_or_default(),
         ),
-        None => "no end".to_owned(),
+        None => "killed".to_owned(),
     }
 }
 

@@ -11,7 +11,7 @@ use mcp_proxy_session::store::{self, PruneSelection, RecordListing};
 use super::{count_of, formatting, ignore_broken_pipe, record_lookup};
 use crate::cli::sessions::PruneArgs;
 use crate::printer;
-use crate::run::UsageError;
+use crate::run::{UsageError, control};
 use mcp_proxy_wire::terminal_text::sanitize;
 
 /// Removes records.
@@ -39,7 +39,7 @@ fn prune(args: &PruneArgs) -> Result<ExitCode> {
     for id in staying {
         printer::say(&format!(
             "mcp-proxy: {} is being written and stays",
-            sanitize(id)
+            control::short_id(id)
         ));
     }
     if chosen.is_empty() {
@@ -53,7 +53,7 @@ fn prune(args: &PruneArgs) -> Result<ExitCode> {
         writeln!(
             out,
             "{}  {started}  {:>8}  {target}",
-            sanitize(&record.id),
+            control::short_id(&record.id),
             formatting::size(record.bytes)
         )?;
     }
@@ -115,11 +115,9 @@ fn wanted<'a>(
     Ok(wanted)
 }
 
-/// The one session id that starts with `name`. The parts of a session go together.
+/// The one session id that `name` means. The parts of a session go together.
 fn full_id<'a>(name: &str, records: &'a [RecordListing]) -> Result<&'a str> {
-    let matching = records
-        .iter()
-        .filter(|record| !name.is_empty() && record_lookup::has_id(record, name));
+    let matching = record_lookup::with_id(name, records).into_iter();
     let ids: BTreeSet<&str> = matching.map(|record| record.id.as_str()).collect();
     match ids.len() {
         1 => Ok(ids.first().copied().unwrap_or_default()),

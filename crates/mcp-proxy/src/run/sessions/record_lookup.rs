@@ -1,4 +1,4 @@
-//! Which record a person means: a path, a session id or its beginning, or `LAST`.
+//! Which record a person means: a path, the id that lists show, a session id or its beginning, or `LAST`.
 
 use std::path::{Path, PathBuf};
 
@@ -90,7 +90,7 @@ fn choose<'a>(
     };
     let mut wanted = called(is_called);
     if wanted.is_empty() {
-        wanted = called(has_short_id);
+        wanted = called(has_shown_id);
     }
     match wanted.as_slice() {
         [record] => Ok(record),
@@ -103,7 +103,7 @@ fn choose<'a>(
             lines(records.iter())
         ),
         several => bail!(
-            "{} matches {} records; give more of the id, or the path:{}",
+            "{} matches {} records; give one of these ids, or the path:{}",
             sanitize(name),
             several.len(),
             lines(several.iter().copied())
@@ -120,17 +120,28 @@ fn are_parts(records: &[&RecordListing]) -> bool {
 
 /// By session id or the start of it; by file name, which tells two records of one session apart.
 fn is_called(record: &RecordListing, name: &str) -> bool {
-    has_id(record, name) || (!name.is_empty() && file_name(record) == name)
+    begins(&record.id, name) || (!name.is_empty() && file_name(record) == name)
 }
 
-/// Whether a record's id starts with `name`, case-insensitive.
-pub fn has_id(record: &RecordListing, name: &str) -> bool {
-    begins(&record.id, name)
+/// The records of sessions whose ids start with `name`, or else of those that lists show by such an id; case-insensitive.
+pub fn with_id<'a>(name: &str, records: &'a [RecordListing]) -> Vec<&'a RecordListing> {
+    let started: Vec<_> = records
+        .iter()
+        .filter(|record| begins(&record.id, name))
+        .collect();
+    match started.is_empty() {
+        true => records
+            .iter()
+            .filter(|record| has_shown_id(record, name))
+            .collect(),
+        false => started,
+    }
 }
 
-/// By the id that its proxy had in `ls` while it ran.
-fn has_short_id(record: &RecordListing, name: &str) -> bool {
-    begins(&control::short_id(&record.id), name)
+/// By the id that lists show, and that its proxy had in `ls` while it ran: the end of the session's.
+fn has_shown_id(record: &RecordListing, name: &str) -> bool {
+    let is_longer = || name.eq_ignore_ascii_case(&control::end_of_id(&record.id, name.len()));
+    begins(&control::short_id(&record.id), name) || (name.len() > control::ID_WIDTH && is_longer())
 }
 
 fn begins(id: &str, name: &str) -> bool {
@@ -138,13 +149,17 @@ fn begins(id: &str, name: &str) -> bool {
     !name.is_empty() && start.is_some_and(|start| start.eq_ignore_ascii_case(name))
 }
 
-/// How many letters of the ids tell `records` apart; at least eight.
+/// How many letters at the end of the ids tell `records` apart; at least eight.
 pub fn id_width(records: &[RecordListing]) -> usize {
-    let mut ids: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
+    let backwards = |record: &RecordListing| -> String {
+        let letters = record.id.chars().rev();
+        letters.filter(char::is_ascii_alphanumeric).collect()
+    };
+    let mut ids: Vec<String> = records.iter().map(backwards).collect();
     ids.sort_unstable();
     // The parts of one session have one id.
     ids.dedup();
-    let shared = |pair: &[&str]| {
+    let shared = |pair: &[String]| {
         pair[0]
             .bytes()
             .zip(pair[1].bytes())
@@ -154,12 +169,9 @@ pub fn id_width(records: &[RecordListing]) -> usize {
     ids.windows(2)
         .map(shared)
         .max()
-        .map_or(8, |shared| (shared + 1).max(8))
-}
-
-/// The first letters of a record's id.
-pub fn short_id(record: &RecordListing, width: usize) -> String {
-    sanitize(&record.id.chars().take(width).collect::<String>())
+        .map_or(control::ID_WIDTH, |shared| {
+            (shared + 1).max(control::ID_WIDTH)
+        })
 }
 
 fn lines<'a>(records: impl ExactSizeIterator<Item = &'a RecordListing>) -> String {
@@ -170,7 +182,7 @@ fn lines<'a>(records: impl ExactSizeIterator<Item = &'a RecordListing>) -> Strin
         let target = formatting::cut(&sanitize(&record.target), 60);
         text.push_str(&format!(
             "\n  {}  {}  {started}  {target}",
-            sanitize(&record.id),
+            control::short_id(&record.id),
             file_name(record)
         ));
     }
@@ -266,8 +278,33 @@ mod tests {
     fn short_ids_tell_records_apart() {
         let pair = |one: &str, other: &str| id_width(&[record(one, "a"), record(other, "b")]);
         assert_eq!(id_width(&[]), 8);
-        assert_eq!(pair("019a8888-1", "02000000-1"), 8);
-        assert_eq!(pair("019a8888-1", "019a8888-2"), 10);
-        assert_eq!(pair("019a8888-1", "019a8888-1"), 8);
+        assert_eq!(pair("1-019a8888", "1-02000000"), 8);
+        assert_eq!(pair("1-019a8888", "2-019a8888"), 9);
+        assert_eq!(pair("1-019a8888", "1-019a8888"), 8);
+    }
+
+    #[test]
+    fn d18_both_ids_of_a_run_find_it() {
+        let records = [
+            record("01a1eed3-67d0-7000-8000-0000f0d2dda9", "a.jsonl"),
+            record("01a1eed3-ffff-7000-8000-0000f0d2ddaa", "b.jsonl"),
+        ];
+        let width = id_width(&records);
+        for one in &records {
+            let shown = control::end_of_id(&one.id, width);
+            assert_eq!(shown, control::short_id(&one.id));
+            for name in [
+                shown.as_str(),
+                &one.id[..11],
+                &one.id[..23],
+                &one.id,
+                &one.id[24..],
+            ] {
+                let chosen = choose(name, Path::new("/s"), &records).unwrap();
+                let pruned = with_id(name, &records);
+                assert_eq!((&chosen.id, pruned.len()), (&one.id, 1), "{name}");
+                assert_eq!(pruned[0].id, one.id, "{name}");
+            }
+        }
     }
 }

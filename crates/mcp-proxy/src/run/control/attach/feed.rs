@@ -10,6 +10,7 @@ use mcp_proxy_transport::control::ControlClient;
 
 use crate::cli::sessions::InspectArgs;
 use crate::printer;
+use crate::run::control::short_id;
 use crate::run::sessions::inspect::RecordPrinter;
 use crate::run::sessions::table::MessageTable;
 use mcp_proxy_wire::terminal_text::sanitize;
@@ -53,7 +54,7 @@ impl<'a> RowFeed<'a> {
         writeln!(
             out,
             "{}  {} ► {}  {}  (no record: the newest 16 MiB can be seen)\n",
-            sanitize(&hello.session),
+            short_id(&hello.session),
             sanitize(&hello.client),
             sanitize(&hello.server),
             sanitize(&hello.target)
