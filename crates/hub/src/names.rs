@@ -2,7 +2,8 @@
 //!
 //! The default is `prefix_name`. Many clients accept only `^[A-Za-z0-9_-]{1,64}$`, so any other name gets a short form
 //! that ends in a hash of the full name. The hash depends on nothing else, so a name keeps its short form whatever is
-//! mounted next to it.
+//! mounted next to it. A name that has the prefix already gets no second one: `git_log` of the server `git` stays `git_log`,
+//! and `git_git_log` is another way to ask for it.
 
 use std::collections::BTreeMap;
 
@@ -42,6 +43,15 @@ pub struct ServerNaming {
     pub fixed_arguments: BTreeMap<String, BTreeMap<String, String>>,
     /// Globs: tools that are listed natively also where others are not.
     pub pinned: Vec<String>,
+}
+
+/// What a tool or prompt should be called in public, by its own name and its server's prefix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NaturalName {
+    /// The name.
+    pub(crate) wanted: String,
+    /// The form with the prefix in front, if `wanted` goes without one because the name has it already. It leads to the same.
+    pub(crate) doubled: Option<String>,
 }
 
 /// Globs that choose names.
@@ -105,6 +115,27 @@ impl ServerNaming {
         }
     }
 
+    /// What the tool or prompt `name` should be called behind this prefix.
+    pub(crate) fn natural_name(&self, prefix: Option<&str>, name: &str) -> NaturalName {
+        let Some(prefix) = prefix else {
+            return NaturalName {
+                wanted: public_name(name.to_owned()),
+                doubled: None,
+            };
+        };
+        let full = public_name(format!("{prefix}{}{name}", self.separator));
+        match has_prefix(name, prefix, &self.separator) {
+            true => NaturalName {
+                wanted: public_name(name.to_owned()),
+                doubled: Some(full),
+            },
+            false => NaturalName {
+                wanted: full,
+                doubled: None,
+            },
+        }
+    }
+
     /// Whether what the server calls `original` is mounted at all.
     pub(crate) fn allows(&self, kind: ItemKind, original: &str) -> bool {
         let names = match kind {
@@ -127,6 +158,15 @@ impl ServerNaming {
             .find(|(_, new)| *new == renamed)
             .map_or(renamed, |(original, _)| original)
     }
+}
+
+/// Whether a name needs no prefix: it is the prefix, or begins with it and the separator.
+fn has_prefix(name: &str, prefix: &str, separator: &str) -> bool {
+    let rest = name.strip_prefix(prefix);
+    rest.is_some_and(|rest| {
+        let behind = rest.strip_prefix(separator);
+        rest.is_empty() || !separator.is_empty() && behind.is_some_and(|behind| !behind.is_empty())
+    })
 }
 
 /// The prefix of a server that has none configured: its name without what a prefix may not hold.
@@ -259,6 +299,23 @@ mod tests {
         assert_eq!(default_prefix("日本"), default_prefix("日本"));
         assert_ne!(default_prefix("日本"), default_prefix("中国"));
         assert!(is_acceptable(&default_prefix("")));
+    }
+
+    #[test]
+    fn d7_a_prefix_that_the_name_has_is_not_doubled() {
+        let naming = ServerNaming::new("git", "");
+        let doubled = |name: &str| {
+            let natural = naming.natural_name(Some("git"), name);
+            (natural.wanted, natural.doubled)
+        };
+        assert_eq!(
+            doubled("git_log"),
+            ("git_log".into(), Some("git_git_log".into()))
+        );
+        assert_eq!(doubled("git"), ("git".into(), Some("git_git".into())));
+        for name in ["log", "gitlog", "git_", "Git_log", "git-log"] {
+            assert_eq!(doubled(name), (format!("git_{name}"), None));
+        }
     }
 
     #[test]

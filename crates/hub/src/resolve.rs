@@ -2,7 +2,7 @@
 //!
 //! In this order: the public name or URI, which is ambiguous if several servers want it; the name behind a server's prefix; a server's own name, if only one server
 //! has it; a URI that a template covers; the name of a resource. A server that has not listed anything may have what is
-//! asked for, so a name with its prefix leads to that server.
+//! asked for, so a name with its prefix leads to that server, and so does its prefix alone.
 
 mod resources;
 
@@ -232,14 +232,17 @@ impl CatalogView {
             .ok_or_else(|| self.not_found(kind, Some(server), name))
     }
 
-    /// The servers whose prefix and separator `name` begins with, and the rest of it; longer prefixes first.
+    /// The servers whose prefix and separator `name` begins with, and the rest of it; longer prefixes first. The rest of a name
+    /// that is just the prefix is that name: `fetch` of `fetch` needs no prefix.
     fn servers_by_prefix<'n>(&self, name: &'n str) -> Vec<(ServerIndex, &CatalogServer, &'n str)> {
         let mut servers: Vec<_> = self
             .servers()
             .filter_map(|(index, server)| {
-                let rest = name
-                    .strip_prefix(server.prefix()?)?
-                    .strip_prefix(&*server.naming().separator)?;
+                let behind = name.strip_prefix(server.prefix()?)?;
+                if behind.is_empty() {
+                    return Some((index, server, name));
+                }
+                let rest = behind.strip_prefix(&*server.naming().separator)?;
                 (!rest.is_empty()).then_some((index, server, rest))
             })
             .collect();
@@ -290,7 +293,7 @@ impl CatalogView {
             ItemKind::Tool => mounted.naming().original(rest),
             ItemKind::Resource | ItemKind::Template | ItemKind::Prompt => rest,
         };
-        let is_seen = kind != ItemKind::Tool || self.shows_tool_name(public);
+        let is_seen = kind != ItemKind::Tool || self.shows_unlisted_tool(mounted, original, public);
         let allowed = mounted.naming().allows(kind, original) && is_seen;
         allowed.then(|| ResolvedItem::Unlisted {
             server,

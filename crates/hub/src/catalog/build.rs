@@ -11,7 +11,7 @@ use super::{
     Catalog, CatalogEntry, CatalogServer, ItemKind, KindIndex, ListingState, ServerIndex,
     ServerListing, definition, server_index,
 };
-use crate::names::{ServerNaming, name_hash, public_name, with_suffix};
+use crate::names::{NaturalName, ServerNaming, name_hash, with_suffix};
 use crate::template::UriTemplate;
 use crate::uri;
 
@@ -112,7 +112,15 @@ struct KindBuilder<'a> {
 /// A definition that becomes an entry, and the public name that it should have.
 struct NamedDefinition {
     read: ReadDefinition,
-    wanted: String,
+    name: NaturalName,
+}
+
+impl NamedDefinition {
+    /// The names that must not mean anything else.
+    fn claims(&self) -> impl Iterator<Item = &str> {
+        let NaturalName { wanted, doubled } = &self.name;
+        std::iter::once(wanted).chain(doubled).map(String::as_str)
+    }
 }
 
 pub(super) fn build(mounted: &[MountedServer], reserved: &[&str]) -> Catalog {
@@ -213,15 +221,20 @@ fn count_definitions(mounted: &[MountedServer]) -> usize {
     counts.flatten().sum()
 }
 
-/// The names that more than one server wants.
+/// The names that more than one server claims, and those that two definitions of one server claim because one of them already
+/// has the prefix: `git_log` and `log` of `git`.
 fn contested_names(named: &[Vec<NamedDefinition>]) -> FxHashSet<Box<str>> {
-    let mut wanted_by: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut claimed: FxHashMap<&str, (usize, &NamedDefinition)> = FxHashMap::default();
     let mut contested = FxHashSet::default();
     for (server, definitions) in named.iter().enumerate() {
         for definition in definitions {
-            let first = *wanted_by.entry(&definition.wanted).or_insert(server);
-            if first != server {
-                contested.insert(definition.wanted.as_str().into());
+            for name in definition.claims() {
+                let (first_server, first) = *claimed.entry(name).or_insert((server, definition));
+                let is_own = std::ptr::eq(first, definition);
+                let has_prefix = [first, definition].map(|one| one.name.doubled.is_some());
+                if first_server != server || (!is_own && has_prefix.contains(&true)) {
+                    contested.insert(name.into());
+                }
             }
         }
     }
@@ -281,8 +294,8 @@ impl KindBuilder<'_> {
                 });
                 continue;
             }
-            let wanted = self.natural_public(server, &read.original);
-            named.push(NamedDefinition { read, wanted });
+            let name = server.natural_name(self.kind, &read.original);
+            named.push(NamedDefinition { read, name });
         }
         named
     }
@@ -294,8 +307,10 @@ impl KindBuilder<'_> {
         index: ServerIndex,
         definitions: Vec<NamedDefinition>,
     ) {
-        for NamedDefinition { read, wanted } in definitions {
-            let public = self.choose_public(server, &read.original, wanted);
+        for definition in definitions {
+            self.note_contested(&definition);
+            let NamedDefinition { read, name } = definition;
+            let public = self.choose_public(server, &read.original, name);
             self.entries.push(CatalogEntry {
                 kind: self.kind,
                 server: index,
@@ -307,33 +322,39 @@ impl KindBuilder<'_> {
         }
     }
 
-    /// The public name that is free: the natural one, or one with a suffix that depends only on the server.
+    /// Remembers who claims a name that is nobody's.
+    fn note_contested(&mut self, definition: &NamedDefinition) {
+        let Ok(place) = u32::try_from(self.entries.len()) else {
+            return;
+        };
+        for name in definition.claims() {
+            if self.contested.contains(name) {
+                self.contestants.push((name.into(), place));
+            }
+        }
+    }
+
+    /// Whether nobody else has or claims the name. Then it is taken.
+    fn take(&mut self, name: &str) -> bool {
+        !self.contested.contains(name) && self.taken.insert(name.into())
+    }
+
+    /// The public name that is free: the natural one, the one with the prefix once more, or one with a suffix that depends
+    /// only on the server.
     fn choose_public(
         &mut self,
         server: &CatalogServer,
         original: &str,
-        wanted: String,
+        name: NaturalName,
     ) -> Box<str> {
-        let is_contested = self.contested.contains(wanted.as_str());
-        if is_contested && let Ok(place) = u32::try_from(self.entries.len()) {
-            self.contestants.push((wanted.as_str().into(), place));
-        }
-        if !is_contested && self.taken.insert(wanted.as_str().into()) {
+        let NaturalName { wanted, doubled } = name;
+        if self.take(&wanted) {
             return wanted.into();
         }
-        let mut given = wanted.clone();
-        let mut salt = String::new();
-        // A contested name itself is nobody's.
-        while given == wanted || !self.taken.insert(given.as_str().into()) {
-            given = match self.kind {
-                ItemKind::Tool | ItemKind::Prompt => {
-                    let suffix = name_hash(&[&server.naming.name, original, &salt]);
-                    with_suffix(&wanted, &suffix)
-                }
-                ItemKind::Resource | ItemKind::Template => given + &server.uri_mark(),
-            };
-            salt.push('+');
-        }
+        let given = match doubled.filter(|doubled| self.take(doubled)) {
+            Some(doubled) => doubled,
+            None => self.suffixed(server, original, &wanted),
+        };
         self.warnings.push(CatalogWarning::NameTaken {
             server: server.naming.name.clone(),
             kind: self.kind,
@@ -344,22 +365,39 @@ impl KindBuilder<'_> {
         given.into()
     }
 
-    fn natural_public(&self, server: &CatalogServer, original: &str) -> String {
-        let naming = &server.naming;
-        match (self.kind, server.prefix()) {
-            (ItemKind::Tool, prefix) => prefixed_name(prefix, naming, naming.renamed(original)),
-            (ItemKind::Prompt, prefix) => prefixed_name(prefix, naming, original),
-            (ItemKind::Resource | ItemKind::Template, Some(prefix)) => {
-                uri::add_prefix(original, prefix).unwrap_or_else(|| original.to_owned())
-            }
-            (ItemKind::Resource | ItemKind::Template, None) => original.to_owned(),
+    fn suffixed(&mut self, server: &CatalogServer, original: &str, wanted: &str) -> String {
+        let mut given = wanted.to_owned();
+        let mut salt = String::new();
+        // A contested name itself is nobody's.
+        while given == *wanted || !self.take(&given) {
+            given = match self.kind {
+                ItemKind::Tool | ItemKind::Prompt => {
+                    let suffix = name_hash(&[&server.naming.name, original, &salt]);
+                    with_suffix(wanted, &suffix)
+                }
+                ItemKind::Resource | ItemKind::Template => given + &server.uri_mark(),
+            };
+            salt.push('+');
         }
+        given
     }
 }
 
-fn prefixed_name(prefix: Option<&str>, naming: &ServerNaming, name: &str) -> String {
-    public_name(match prefix {
-        Some(prefix) => format!("{prefix}{}{name}", naming.separator),
-        None => name.to_owned(),
-    })
+impl CatalogServer {
+    /// What something should be called in public.
+    pub(crate) fn natural_name(&self, kind: ItemKind, original: &str) -> NaturalName {
+        let naming = &self.naming;
+        let plain = |wanted: String| NaturalName {
+            wanted,
+            doubled: None,
+        };
+        match (kind, self.prefix()) {
+            (ItemKind::Tool, prefix) => naming.natural_name(prefix, naming.renamed(original)),
+            (ItemKind::Prompt, prefix) => naming.natural_name(prefix, original),
+            (ItemKind::Resource | ItemKind::Template, Some(prefix)) => {
+                plain(uri::add_prefix(original, prefix).unwrap_or_else(|| original.to_owned()))
+            }
+            (ItemKind::Resource | ItemKind::Template, None) => plain(original.to_owned()),
+        }
+    }
 }

@@ -8,7 +8,7 @@ use super::page::PreparedList;
 use super::{
     Catalog, CatalogEntry, CatalogPage, CatalogServer, CursorError, ItemKind, ServerIndex,
 };
-use crate::names::{matches_any, name_hash};
+use crate::names::{NaturalName, matches_any, name_hash};
 use crate::own_tool::{OwnTool, servers_text};
 
 /// Which part of a catalog is seen, and how.
@@ -103,7 +103,8 @@ impl Catalog {
             .collect();
         let visible = ItemKind::ALL.map(|kind| {
             self.select(kind, |entry| {
-                servers.binary_search(&entry.server).is_ok() && filter.shows(entry)
+                servers.binary_search(&entry.server).is_ok()
+                    && filter.shows(entry, self.server(entry.server))
             })
         });
         let lists = ItemKind::ALL.map(|kind| {
@@ -202,9 +203,15 @@ impl CatalogView {
         self.lists[kind.position()].page(&self.catalog, cursor)
     }
 
-    /// Whether a tool that would have this public name is seen.
-    pub(crate) fn shows_tool_name(&self, public: &str) -> bool {
-        self.filter.shows_tool(public)
+    /// Whether a tool that a server does not list would be seen. `asked` is the name that was asked for.
+    pub(crate) fn shows_unlisted_tool(
+        &self,
+        server: &CatalogServer,
+        original: &str,
+        asked: &str,
+    ) -> bool {
+        let name = server.natural_name(ItemKind::Tool, original);
+        self.filter.shows_tool(asked, &name)
     }
 
     pub(crate) fn shows_entry(&self, at: usize) -> bool {
@@ -235,16 +242,20 @@ impl ViewFilter {
         }
     }
 
-    fn shows(&self, entry: &CatalogEntry) -> bool {
-        entry.kind != ItemKind::Tool || self.shows_tool(&entry.public)
+    fn shows(&self, entry: &CatalogEntry, server: Option<&CatalogServer>) -> bool {
+        let name = tool_name(entry, server);
+        name.is_none_or(|name| self.shows_tool(&entry.public, &name))
     }
 
-    /// Whether a tool with this public name is seen, if its server is.
-    fn shows_tool(&self, public: &str) -> bool {
-        self.allow
-            .as_ref()
-            .is_none_or(|allow| matches_any(allow, public))
-            && !matches_any(&self.deny, public)
+    /// Whether a tool is seen, if its server is. A rule may name it with the prefix once more. A name that it wants but does not
+    /// have because others want it too is refused to it, and gives it nothing.
+    fn shows_tool(&self, public: &str, name: &NaturalName) -> bool {
+        let known = |globs: &Vec<String>| {
+            let doubled = name.doubled.as_deref();
+            matches_any(globs, public) || doubled.is_some_and(|name| matches_any(globs, name))
+        };
+        let is_allowed = self.allow.as_ref().is_none_or(known);
+        is_allowed && !known(&self.deny) && !matches_any(&self.deny, &name.wanted)
     }
 
     fn lists(&self, entry: &CatalogEntry, server: Option<&CatalogServer>) -> bool {
@@ -258,6 +269,16 @@ impl ViewFilter {
     fn pins(&self, entry: &CatalogEntry, server: Option<&CatalogServer>) -> bool {
         let by_server =
             |server: &CatalogServer| matches_any(&server.naming().pinned, &entry.original);
-        matches_any(&self.pinned, &entry.public) || server.is_some_and(by_server)
+        let doubled = || tool_name(entry, server).and_then(|name| name.doubled);
+        matches_any(&self.pinned, &entry.public)
+            || server.is_some_and(by_server)
+            || (!self.pinned.is_empty()
+                && doubled().is_some_and(|doubled| matches_any(&self.pinned, &doubled)))
     }
+}
+
+/// The names that a tool should have; nothing for other kinds.
+fn tool_name(entry: &CatalogEntry, server: Option<&CatalogServer>) -> Option<NaturalName> {
+    let server = server.filter(|_| entry.kind == ItemKind::Tool)?;
+    Some(server.natural_name(entry.kind, &entry.original))
 }

@@ -71,9 +71,7 @@ impl MeasuredCall<'_> {
     }
 
     fn public_name(&self) -> String {
-        match &self.server.prefix {
-            Some(prefix) => format!("{prefix}{}{}", self.server.separator, self.tool),
-            None => self.tool.to_owned(),
-        }
+        let prefix = self.server.prefix.as_deref();
+        self.server.natural_name(prefix, self.tool).wanted
     }
 }

@@ -1,7 +1,8 @@
 //! One resolver for everything that can be named.
 
 use mcp_proxy_hub::{
-    CatalogView, ItemKind, LookupError, ResolvedItem, ServerIndex, ServerNaming, ViewFilter,
+    CatalogView, ItemKind, LookupError, ResolvedItem, ServerIndex, ServerNaming, ToolExposure,
+    ViewFilter,
 };
 
 use crate::listings::{
@@ -77,6 +78,107 @@ fn a_name_of_several_servers_is_ambiguous() {
         panic!();
     };
     assert_eq!(candidates, ["CalcOne_both", "other_both"]);
+}
+
+#[test]
+fn d7_a_prefix_that_the_name_has_is_not_doubled_and_both_forms_are_found() {
+    let view = view(vec![
+        server("git", tools(&["git_log", "git_status", "clone"])),
+        server("fetch", tools(&["fetch"])),
+        server("web", tools(&["fetch", "open"])),
+    ]);
+    let names: Vec<&str> = view
+        .entries(ItemKind::Tool)
+        .map(|entry| &*entry.public)
+        .collect();
+    let expected = [
+        "git_log",
+        "git_status",
+        "git_clone",
+        "fetch",
+        "web_fetch",
+        "web_open",
+    ];
+    assert_eq!(names, expected);
+    for name in ["git_log", "git_git_log"] {
+        assert_eq!(tool(&view, None, name), at(0, "git_log"), "{name}");
+        assert_eq!(tool(&view, Some("git"), name), at(0, "git_log"), "{name}");
+    }
+    for name in ["fetch", "fetch_fetch"] {
+        assert_eq!(tool(&view, None, name), at(1, "fetch"), "{name}");
+    }
+    // The own name alone, if only one server has it.
+    assert_eq!(tool(&view, None, "open"), at(2, "open"));
+    assert_eq!(tool(&view, None, "clone"), at(0, "clone"));
+}
+
+#[test]
+fn d7_rules_and_pins_know_both_forms() {
+    let catalog = catalog(vec![server(
+        "git",
+        tools(&["git_log", "git_push", "log_all"]),
+    )]);
+    for (allow, deny, seen) in [
+        (None, "git_git_push", &["git_log", "git_log_all"][..]),
+        (None, "git_push", &["git_log", "git_log_all"]),
+        (Some("git_git_*"), "", &["git_log", "git_push"]),
+        (Some("git_log"), "", &["git_log"]),
+    ] {
+        let view = catalog.view(&ViewFilter {
+            allow: allow.map(|glob| vec![glob.to_owned()]),
+            deny: vec![deny.to_owned()],
+            ..ViewFilter::default()
+        });
+        let names: Vec<&str> = view
+            .entries(ItemKind::Tool)
+            .map(|entry| &*entry.public)
+            .collect();
+        assert_eq!(names, seen, "{allow:?} {deny}");
+    }
+    let view = catalog.view(&ViewFilter {
+        tools: ToolExposure::None,
+        pinned: vec!["git_git_log".to_owned()],
+        ..ViewFilter::default()
+    });
+    assert_eq!(view.listed_count(ItemKind::Tool), 1);
+}
+
+#[test]
+fn d7_a_server_that_has_both_forms_gets_neither_of_them_confused() {
+    let view = view(vec![server("git", tools(&["git_log", "log", "git_show"]))]);
+    let names: Vec<&str> = view
+        .entries(ItemKind::Tool)
+        .map(|entry| &*entry.public)
+        .collect();
+    assert_eq!((names[0], names[2]), ("git_git_log", "git_show"));
+    assert!(names[1].starts_with("git_log_"));
+    let Err(LookupError::Ambiguous { candidates, .. }) =
+        view.resolve(ItemKind::Tool, None, "git_log")
+    else {
+        panic!();
+    };
+    assert_eq!(candidates, [names[0], names[1]]);
+    for (name, original) in [(names[0], "git_log"), (names[1], "log"), ("log", "log")] {
+        assert_eq!(tool(&view, None, name), at(0, original));
+    }
+    assert_eq!(tool(&view, Some("git"), "git_log"), at(0, "git_log"));
+}
+
+#[test]
+fn d7_no_other_server_gets_a_form_of_a_name() {
+    // A server without a prefix wants the long form of another's name, or the short one.
+    for wanted in ["git_log", "git_git_log"] {
+        let view = view(vec![
+            server("git", tools(&["git_log"])),
+            server_as(bare("other"), tools(&[wanted])),
+        ]);
+        let found = view.resolve(ItemKind::Tool, None, wanted);
+        assert_eq!(found.unwrap_err().code(), "ambiguous", "{wanted}");
+        // It means nothing else while one of them is not up, but for what that one has.
+        let early = self::view(vec![unlisted("fetch"), server("web", tools(&["fetch"]))]);
+        let found = early.resolve(ItemKind::Tool, None, "fetch").unwrap();
+        assert_eq!(found.server(), ServerIndex(0));
+    }
 }
 
 #[test]
