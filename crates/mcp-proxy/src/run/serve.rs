@@ -22,6 +22,7 @@ use mcp_proxy_hub::{
     AuditRecord, CallOutcome, HubDriver, HubReports, HubServer, NewServer, ServerChange,
     ServerListing, ServerSettings, ServerState, ServerStatus,
 };
+use mcp_proxy_transport::http::Admission;
 use mcp_proxy_wire::terminal_text::sanitize;
 use mcp_proxy_wire::{ErrorCode, Limits, Side, Transport};
 use serde_json::json;
@@ -358,13 +359,17 @@ fn shown_target(config: &Config, server: &HubServerTarget) -> String {
     }
 }
 
-/// What to put into a client's config.
-pub fn client_config(address: &str, kind: Transport) -> String {
+/// What to put into a client's config. The token itself is in none of our output: a variable of the client's stands for it.
+pub fn client_config(address: &str, kind: Transport, admission: &Admission) -> String {
     let kind = match kind {
         Transport::Sse => "sse",
         _ => "http",
     };
-    let config = json!({"mcpServers": {"hub": {"type": kind, "url": address}}});
+    let mut entry = json!({"type": kind, "url": address});
+    if admission.token.is_some() {
+        entry["headers"] = json!({"Authorization": "Bearer ${MCP_PROXY_TOKEN}"});
+    }
+    let config = json!({"mcpServers": {"hub": entry}});
     format!("mcp-proxy: in a client's config: {config}")
 }
 

@@ -10,6 +10,7 @@ use self::test_hub::{TestHub, demo, time};
 use crate::control::test_home::TestHome;
 use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, PROXY, StdioProgram, request};
 
+mod config_files;
 mod dispatch;
 mod forgetting;
 mod killed;

@@ -102,7 +102,7 @@ pub async fn over_port(
             // The address is the first line, whatever the servers have to say.
             announce();
             if !config.quiet {
-                printer::say_while_running(&serve::client_config(&address, *kind));
+                printer::say_while_running(&serve::client_config(&address, *kind, admission));
             }
             serve::start(config, hub, run)?;
             kept = keep_sessions(config, hub, &address, *legacy);

@@ -63,12 +63,12 @@ fn a_flag_that_says_the_default_wins_over_the_file() {
 }
 
 #[test]
-fn a_server_gets_six_variables_and_its_own() {
+fn a_server_that_inherits_nothing_gets_six_variables_and_its_own() {
     let home = TestHome::new();
     let (seen, ready) = (home.path("seen"), home.path("ready"));
     let script = format!("env > {seen:?}; mv {seen:?} {ready:?}; exec sleep 1000");
     let config = json!({"mcpServers": {
-        "nosy": {"command": "sh", "args": ["-c", script], "env": {"GIVEN": "for the server"}},
+        "nosy": {"command": "sh", "args": ["-c", script], "env": {"GIVEN": "for the server"}, "mcp-proxy": {"inherit-env": false}},
     }});
     // Its home has XDG_… and TMPDIR in the environment.
     let _hub = TestHub::start_in(home, &config, &[]);
