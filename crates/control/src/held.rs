@@ -112,10 +112,13 @@ pub struct HeldRow {
 }
 
 /// `hold.resolve`
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HoldNumber {
     /// The hold that was decided.
     pub hold: u64,
+    /// What the decision means for a peer that waits, if it gets nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// `hold.edit`, `hold.extend`: the time of a hold.

@@ -266,7 +266,7 @@ impl Interceptor {
                 self.start_timer(&mut inner, hold);
                 None
             }
-            Err(NotHeld::InMailbox) => None,
+            Err(NotHeld::InReleaseQueue) => None,
             Err(NotHeld::Released(released)) => Some(*released),
         };
         drop(inner);

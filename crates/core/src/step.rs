@@ -1,7 +1,16 @@
 //! The steps between record and write, in one ordered list.
 //!
 //! A step sees what is about to be written and may change it, drop it or answer it. Its verdict is recorded as
-//! an `act` before it has an effect. To add one: a variant, its file under `step/`, a line in [`Step::for_connection`].
+//! an `act` before it has an effect.
+//!
+//! To add a step:
+//! - a file under `step/`, a variant of [`Step`], its arm in [`Step::apply`] and its place in [`Step::for_connection`];
+//! - what it has to remember goes into [`Connection`] or [`ProxyRun`](crate::ProxyRun): a step itself is only a name;
+//! - a transcript in `core/tests/it/`, and a test of the binary over HTTP: transcripts play links, and HTTP that is passed through has none.
+//!
+//! It sees whole messages only, after rules and holds: not what those took, not the pieces of a message over 64 KiB, and not what goes
+//! through a record-only pipeline (refusals, messages of the proxy's own). To watch or count messages, a step is the wrong
+//! place. All of them pass `record_whole` or `record_large` in `message_pipeline/recording.rs`, on every transport.
 
 mod line_breaks;
 mod multiplex;

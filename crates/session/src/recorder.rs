@@ -1,6 +1,6 @@
 //! The recorder: appends a session's lines to its record.
 //!
-//! It is not async and does no waiting of its own. `message`, `act` and `io` only append to a buffer in memory; `flush` writes
+//! It is not async and does no waiting of its own. `record_message`, `record_verdict` and `record_event` only append to a buffer in memory; `flush` writes
 //! the buffer with one `write(2)`, newline last. The pipeline calls `flush` before it lets go of the messages it recorded, so a
 //! message that a peer received is in the file even if the proxy is killed in the next instant. Messages that are ready together
 //! share a flush.
@@ -12,6 +12,7 @@ mod line_redaction;
 mod part;
 mod recent_messages;
 mod record_sink;
+mod removed;
 mod side_file;
 mod sync;
 #[cfg(test)]
@@ -41,7 +42,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 use sync::SyncThread;
 
 /// A buffer that one huge batch has grown is given back.
@@ -71,6 +72,8 @@ pub struct Recorder {
     /// The folder of side files, once there is one.
     folder: Option<Arc<SideFolder>>,
     parts: RecordParts,
+    /// When it was last seen that the file is still in its folder.
+    seen_at: Instant,
     durability: Durability,
     on_error: RecordErrorPolicy,
     faults: Arc<RecorderFaults>,
@@ -104,6 +107,7 @@ impl Recorder {
         let mut recorder = Recorder {
             header: header.line(&masks, options.redaction.as_ref(), &RecordPart::FIRST),
             parts: RecordParts::new(header, &path, options.max_size),
+            seen_at: Instant::now(),
             folder: None,
             lines: RecordLineWriter::new(masks, options.redaction),
             path,
@@ -142,6 +146,7 @@ impl Recorder {
     /// Appends a `msg` line to the buffer. Returns how many values were hidden in it.
     pub fn record_message(&mut self, message: &NewMessage<'_>) -> u32 {
         self.begin_part_if_full(message.time);
+        self.begin_again_if_removed();
         match self.lines.redaction.clone() {
             None => {
                 self.store(message, LineRedaction::Nothing);
@@ -360,12 +365,18 @@ impl Recorder {
 
     /// Writes the `end` line, forces everything onto the disk and stores the index next to the record.
     pub fn end(&mut self, time: SystemTime, why: &str) -> Result<(), Error> {
+        let start = self.lines.out.len();
         self.lines.open("end", time);
         self.lines.text("why", why);
         self.lines.number("messages", self.parts.messages);
         self.lines.close();
+        let last_line = self.lines.out[start..].to_vec();
         self.pending += 1;
-        self.flush()?;
+        let flushed = self.flush();
+        if self.lost > 0 {
+            self.write_last_line(&last_line);
+        }
+        flushed?;
         if self.durability != Durability::None
             && let Err(error) = self.file.sync_data()
         {
@@ -379,6 +390,16 @@ impl Recorder {
             let _ = SessionRecord::open(&self.path).map(|session| session.store_index());
         }
         Ok(())
+    }
+
+    /// Ends a record that could not be written to its end: a full disk often has room for one short line. Without it a reader
+    /// would take the proxy for killed.
+    fn write_last_line(&mut self, line: &[u8]) {
+        let can_follow = self.header.is_empty() && !self.torn;
+        if can_follow && self.file.write_all(line).is_err() {
+            // The file ends with a whole line, as before.
+            let _ = self.file.set_len(self.good);
+        }
     }
 
     fn write_out(&mut self) -> Result<(), Error> {

@@ -9,6 +9,10 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
+mod failure_text;
+
+pub(crate) use failure_text::failure_text;
+
 /// What can be wrong with certificates and keys.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {

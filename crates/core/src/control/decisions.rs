@@ -11,7 +11,7 @@ use mcp_proxy_control::{
     HoldExtendRequest, HoldNumber, HoldResolveRequest, Replacement,
 };
 use mcp_proxy_session::Redaction;
-use mcp_proxy_wire::{ErrorCode, Message};
+use mcp_proxy_wire::{ErrorCode, Message, Side};
 use serde_json::json;
 
 use super::holds::millis;
@@ -38,9 +38,29 @@ pub(super) fn resolve(
         let held = intercept.held(hold).map_err(|error| refused(&error))?;
         put_values_back(body, &held.message, hidden)?;
     }
+    let note = match &action {
+        InterceptAction::Drop => intercept.held(hold).ok().and_then(|held| drop_note(&held)),
+        _ => None,
+    };
     let resolved = intercept.resolve(hold, action, by);
     resolved.map_err(|error| refused(&error))?;
-    Ok(HoldNumber { hold: hold.0 })
+    Ok(HoldNumber { hold: hold.0, note })
+}
+
+/// Who is left without an answer by a drop, and what would give it one.
+fn drop_note(held: &HeldMessage) -> Option<String> {
+    let asked_by = match (held.message.expects_any_answer(), held.message.is_answer()) {
+        (true, _) => held.direction,
+        (false, true) => held.direction.reverse(),
+        (false, false) => return None,
+    };
+    let who = match asked_by.from() {
+        Side::Client => "client",
+        Side::Server => "server",
+    };
+    Some(format!(
+        "the {who} gets no answer; `action=error` would answer it with an error"
+    ))
 }
 
 fn refused(error: &ResolveError) -> Fault {

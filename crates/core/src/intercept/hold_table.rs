@@ -1,6 +1,6 @@
 //! What is held: found by number, counted, and given back in order.
 //!
-//! Everything here happens under the lock of [`Intercept`](super::Interceptor), so what one thread decides and what another
+//! Everything here happens under the lock of the [`Interceptor`](super::Interceptor), so what one thread decides and what another
 //! leaves or finds in a release_queue have one order.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -37,7 +37,7 @@ pub(super) struct HoldTable {
 /// Why a message is not held.
 pub(super) enum NotHeld {
     /// It is decided and in its release_queue, behind what was there before it.
-    InMailbox,
+    InReleaseQueue,
     /// It is decided.
     Released(Box<HoldOutcome>),
 }
@@ -77,7 +77,7 @@ impl HoldTable {
             // It was switched off since the message was looked at. What was released then goes first.
             entry.release_queue.expect();
             entry.give_back(entry.resolve_forward(None, &HeaderEdits::default()));
-            return Err(NotHeld::InMailbox);
+            return Err(NotHeld::InReleaseQueue);
         }
         let length = entry.message.len();
         while !self.has_room(length, &entry) {
@@ -95,7 +95,7 @@ impl HoldTable {
             // What was before it may be in the release_queue still.
             entry.release_queue.expect();
             entry.give_back(released);
-            return Err(NotHeld::InMailbox);
+            return Err(NotHeld::InReleaseQueue);
         }
         entry
             .connection

@@ -1,4 +1,4 @@
-//! The pipeline's side of holding: which messages are left with [`Intercept`](crate::intercept::Interceptor), and how they
+//! The pipeline's side of holding: which messages are left with the [`Interceptor`](crate::intercept::Interceptor), and how they
 //! come back.
 
 use std::sync::Arc;

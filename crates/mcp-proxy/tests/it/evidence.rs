@@ -32,13 +32,18 @@ pub fn nobody() -> String {
 }
 
 #[test]
-fn an_error_without_an_id_is_recorded_as_the_server_sent_it() {
-    const ERRORS: [&str; 2] = [
+fn w6_an_error_without_the_id_of_a_request_answers_it_and_is_recorded_as_the_server_sent_it() {
+    const ERRORS: [&str; 3] = [
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"},"x":1.0}"#,
         r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"},"x":1.0}"#,
+        r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"no"},"x":1.0}"#,
     ];
     fn refuse(request: &str) -> String {
-        let which = usize::from(request.contains("second"));
+        let names = ["first", "second", "third"];
+        let which = names
+            .iter()
+            .position(|name| request.contains(name))
+            .unwrap();
         http("400 Bad Request", "application/json", ERRORS[which])
     }
     let folder = tempfile::tempdir().unwrap();
@@ -55,7 +60,7 @@ fn an_error_without_an_id_is_recorded_as_the_server_sent_it() {
         "--target-url",
         &url,
     ]);
-    for (id, method) in [(1, "first"), (2, "second")] {
+    for (id, method) in [(1, "first"), (2, "second"), (3, "third")] {
         talk.say(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#
         ));
@@ -76,16 +81,11 @@ fn an_error_without_an_id_is_recorded_as_the_server_sent_it() {
         .map(|line| (&line["origin"], &line["answers"]))
         .collect();
     let proxy = Value::from("proxy");
-    let (one, four) = (Value::from(1), Value::from(4));
-    assert_eq!(
-        sent,
-        [
-            (&Value::Null, &Value::Null),
-            (&proxy, &one),
-            (&Value::Null, &Value::Null),
-            (&proxy, &four)
-        ]
-    );
+    let requests = [1, 4, 7].map(Value::from);
+    let expected = requests
+        .iter()
+        .flat_map(|request| [(&Value::Null, &Value::Null), (&proxy, request)]);
+    assert_eq!(sent, expected.collect::<Vec<_>>());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use mcp_proxy_session::side_folder;
 use tempfile::TempDir;
 
 use crate::control::test_home::{PING, TestHome, until};
-use crate::programs::{INITIALIZE, ListeningProgram, PROXY, error_answer};
+use crate::programs::{INITIALIZE, ListeningProgram, PROXY, error_answer, record_lines};
 use crate::records::sample::TestStore;
 
 /// A proxy before a server that answers with what it was asked.
@@ -254,6 +254,27 @@ fn a_client_is_answered_when_its_request_cannot_be_recorded() {
     assert_eq!(error_answer(&last).1, -31014, "{last}");
     assert_eq!(child.wait().unwrap().code(), Some(1));
     drop(stdin);
+}
+
+#[test]
+fn a15_a_run_that_stops_because_of_the_disk_says_so_in_its_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("s.jsonl");
+    let mut command = on_a_small_disk(&["--quiet", "--on-record-error", "stop"], &file);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let large = "x".repeat(4_000);
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "{PING}").unwrap();
+    writeln!(stdin, r#"{{"jsonrpc":"2.0","method":"{large}"}}"#).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let kept = std::fs::read_to_string(&file).unwrap();
+    let lines = record_lines(&kept);
+    assert_eq!(lines.last().unwrap()["t"], "end", "{kept}");
 }
 
 #[test]

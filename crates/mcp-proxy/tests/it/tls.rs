@@ -92,6 +92,41 @@ fn bad_certificates_are_named() {
     assert!(text.contains("empty.pem"), "{text}");
 }
 
+#[test]
+fn d23_a_certificate_of_an_authority_is_named_as_such() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let pair = rcgen::KeyPair::generate().unwrap();
+    let (cert, key) = (
+        folder.path().join("cert.pem"),
+        folder.path().join("key.pem"),
+    );
+    std::fs::write(&cert, params.self_signed(&pair).unwrap().pem()).unwrap();
+    std::fs::write(&key, pair.serialize_pem()).unwrap();
+    let (cert, key) = (cert.to_str().unwrap(), key.to_str().unwrap());
+    let server = ["--tls-cert", cert, "--tls-key", key, "--", "cat"];
+    let server = ListeningProgram::proxy("http", &server);
+    let port = server.address.rsplit_once(':').unwrap().1;
+    let url = format!("https://localhost:{port}/mcp");
+    let words = [
+        "proxy",
+        "--listen",
+        "stdio",
+        "--no-record",
+        "--ca-file",
+        cert,
+        &url,
+    ];
+    let output = pipe(&words, format!("{INITIALIZE}\n").as_bytes());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(error_answer(&text), (json!(1), -31001), "{text}");
+    assert!(
+        text.contains("CA:TRUE") && !text.contains("CaUsed"),
+        "{text}"
+    );
+}
+
 /// Whether a client that trusts only this certificate gets through the handshake.
 fn is_trusted(address: &str, cert: &str) -> bool {
     let mut roots = RootCertStore::empty();

@@ -17,7 +17,7 @@ use std::time::SystemTime;
 /// What a recorder knows about the files of its record.
 #[derive(Debug)]
 pub(super) struct RecordParts {
-    header: SessionHeader,
+    pub(super) header: SessionHeader,
     paths: Vec<PathBuf>,
     /// Bytes that a part may have.
     limit: Option<u64>,
@@ -54,7 +54,7 @@ impl RecordParts {
     /// Keeps the line of a connection as long as that is open.
     pub(super) fn note_connection(&mut self, event: &RecordEvent<'_>, line: &[u8]) {
         match event {
-            RecordEvent::Open { connection, .. } if self.limit.is_some() => {
+            RecordEvent::Open { connection, .. } => {
                 self.connections.insert(*connection, line.to_vec());
             }
             RecordEvent::Close { connection, .. } => {
@@ -67,6 +67,16 @@ impl RecordParts {
     pub(super) fn take_new(&mut self) -> Option<PathBuf> {
         let new = std::mem::take(&mut self.is_new);
         self.paths.last().filter(|_| new).cloned()
+    }
+
+    /// The last file was removed, and is another one now. Returns its number and the name of the file before it.
+    pub(super) fn replace_last(&mut self, path: &Path) -> (u32, Option<String>) {
+        self.side_bytes = 0;
+        self.paths.pop();
+        let before = self.paths.last().and_then(|path| path.file_name());
+        let previous = before.map(|name| name.to_string_lossy().into_owned());
+        self.paths.push(path.to_path_buf());
+        (self.paths.len() as u32, previous)
     }
 
     fn is_full(&self, file_bytes: u64) -> bool {
@@ -118,11 +128,16 @@ impl Recorder {
         self.parts.side_bytes = 0;
         self.parts.messages = 0;
         self.parts.is_new = true;
+        self.open_connections_again();
+        Ok(())
+    }
+
+    /// A file is readable by itself: it repeats the `open` lines of the connections that are open.
+    pub(super) fn open_connections_again(&mut self) {
         for line in self.parts.connections.values() {
             self.lines.out.extend_from_slice(line);
             self.pending += 1;
         }
-        Ok(())
     }
 
     /// Ends this part. Nothing may fail after the `next` line is written, because it names the new file.

@@ -1,7 +1,9 @@
 //! A full disk, played by `/dev/full` and by a file-size limit of our own: a file that was closed to writing.
 
 use super::*;
-use crate::testing::{self, header};
+use crate::PeerInfo;
+use crate::testing::{self, SampleRecord, header};
+use mcp_proxy_wire::Transport;
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
 
@@ -127,4 +129,51 @@ fn a_flush_is_one_write() {
         64
     );
     assert_eq!(buffer[len - 1], b'\n');
+}
+
+/// A record whose folder was removed after its first message, a while ago.
+fn removed(on_error: RecordErrorPolicy) -> SampleRecord {
+    let mut sample = SampleRecord::with(options(on_error), &header());
+    let peer = PeerInfo::new(Transport::Stdio);
+    let opened = RecordEvent::Open {
+        connection: 1,
+        client: &peer,
+        server: &peer,
+        parent: None,
+    };
+    sample.recorder.record_event(SystemTime::now(), &opened);
+    sample.client("{}");
+    sample.flush();
+    std::fs::remove_dir_all(sample.folder()).unwrap();
+    sample.recorder.seen_at -= removed::LOOK_PAUSE;
+    sample
+}
+
+#[test]
+fn a15_a_record_that_is_removed_begins_again_and_the_user_is_told() {
+    let mut sample = removed(RecordErrorPolicy::Warn);
+    sample.client("{}");
+    sample.flush();
+    assert!(sample.recorder.warning().is_some());
+    // It is there, so nothing is said again.
+    sample.recorder.seen_at -= removed::LOOK_PAUSE;
+    sample.client("{}");
+    assert_eq!(sample.recorder.warning(), None);
+    sample.end();
+    let session = sample.open();
+    assert_eq!((session.len(), session.damaged()), (2, 0));
+    let text = sample.text();
+    let lines = ["session", "gap", "open", "msg", "end"];
+    let places = lines.map(|word| text.find(&format!("\"{word}\"")));
+    assert!(places.is_sorted() && places[0].is_some(), "{text}");
+}
+
+#[test]
+fn a15_a_record_that_is_removed_stops_the_run_if_that_was_wanted() {
+    let mut sample = removed(RecordErrorPolicy::Stop);
+    let path = sample.path().to_path_buf();
+    let message = testing::new_message(2, &TransportEnvelope::Bare, NewBody::Empty);
+    sample.recorder.record_message(&message);
+    assert!(sample.recorder.flush().is_err());
+    assert!(!path.exists());
 }

@@ -151,16 +151,29 @@ fn stopped(error: &hyper_util::client::legacy::Error) -> RequestError {
     RequestError::Failed(innermost(error))
 }
 
-/// The innermost cause says it best: `Connection refused`, `certificate expired`.
+/// The innermost cause says it best: `Connection refused`, or what is wrong with TLS.
 fn innermost(error: &hyper_util::client::legacy::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    let text = cause.to_string();
+    let text = loop {
+        if let Some(error) = tls_error(cause) {
+            break tls::failure_text(error);
+        }
+        match cause.source() {
+            Some(next) => cause = next,
+            None => break cause.to_string(),
+        }
+    };
     if error.is_connect() {
         format!("cannot connect ({text})")
     } else {
         format!("connection failed ({text})")
     }
+}
+
+/// TLS errors come wrapped in those of the socket.
+fn tls_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a rustls::Error> {
+    if let Some(io) = error.downcast_ref::<std::io::Error>() {
+        return tls_error(io.get_ref()?);
+    }
+    error.downcast_ref()
 }

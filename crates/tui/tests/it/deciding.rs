@@ -301,6 +301,14 @@ fn keys_reach_only_what_they_are_for() {
 }
 
 #[test]
+fn d10_a_drop_says_who_gets_no_answer_and_the_key_that_sends_an_error() {
+    let mut stage = held();
+    stage.press(&["F8"]);
+    stage.answer(Ok(json!({"hold": 1})));
+    stage.says(&["#10", "client", "no answer", "x "]);
+}
+
+#[test]
 fn after_a_drop_the_next_message_that_is_held_is_selected() {
     let mut stage = held();
     stage.press(&["F8"]);

@@ -178,12 +178,25 @@ impl AuditLog {
             // Part of a line may be there, which must not swallow the next one.
             self.file.write_all(b"\n")?;
         }
-        self.is_torn = true;
-        self.file.write_all(text)?;
         self.is_torn = false;
+        let end = self.file.metadata()?.len();
+        if let Err(error) = self.file.write_all(text) {
+            self.is_torn = take_back_half_line(&mut self.file, end).is_err();
+            return Err(error);
+        }
         self.length += text.len() as u64;
         Ok(())
     }
+}
+
+/// Cuts off what a failed write has left after its last whole line. It began at `start`.
+fn take_back_half_line(file: &mut File, start: u64) -> io::Result<()> {
+    file.seek(SeekFrom::Start(start))?;
+    let mut written = Vec::new();
+    file.read_to_end(&mut written)?;
+    let whole = written.iter().rposition(|byte| *byte == b'\n');
+    let length = whole.map_or(0, |place| place + 1);
+    file.set_len(start + length as u64)
 }
 
 impl RefusedLines {
@@ -387,6 +400,21 @@ mod tests {
         assert!(older.len() <= 400 && newer.len() <= 400);
         assert!(older.ends_with('\n') && newer.ends_with('\n'));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a15_half_a_line_of_a_failed_write_is_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit");
+        for (written, kept) in [("{}\n{\"half", "{}\n"), ("{\"half", ""), ("", "")] {
+            std::fs::write(&path, format!("{{\"before\":1}}\n{written}")).unwrap();
+            let mut file = open_file(&path).unwrap();
+            take_back_half_line(&mut file, 13).unwrap();
+            // The next line follows the last whole one.
+            file.write_all(b"{}\n").unwrap();
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert_eq!(text, format!("{{\"before\":1}}\n{kept}{{}}\n"));
+        }
     }
 
     #[test]

@@ -316,7 +316,8 @@ impl MessagePrinter<'_> {
                 file_name(&next)
             ),
             (None, None) => {
-                "no end was recorded: the proxy was killed, or the machine stopped".to_owned()
+                "no end was recorded: the proxy was killed, the machine stopped, or the record could not be written"
+                    .to_owned()
             }
         };
         writeln!(out, "\n{count}; {end}")?;

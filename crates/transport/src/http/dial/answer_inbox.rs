@@ -57,7 +57,9 @@ impl AnswerInbox {
     /// Takes a JSON-RPC body. Returns the requests that it does not answer.
     pub(crate) async fn take(&self, parts: Parts, message: Message, asked: &[Id]) -> Vec<Id> {
         let left = unanswered(asked, &message);
-        if let ([id], true) = (left.as_slice(), lacks_id(&message)) {
+        let names_none =
+            lacks_id(&message) || (message.kind() == Kind::Error && !parts.status.is_success());
+        if let ([id], true) = (left.as_slice(), names_none) {
             Box::pin(self.answer_for_server(parts, message, id)).await;
             return Vec::new();
         }
@@ -144,15 +146,15 @@ impl AnswerInbox {
             .undelivered(frame.sequence.as_slice(), error.text());
     }
 
-    /// An error that the server could not tie to a request (`id: null`, or none) still answers the one of its POST. The
-    /// record keeps what the server sent; what the client gets under its own id is the proxy's.
+    /// An error that the server could not tie to a request still answers the one of its POST: it has no id, or it came with the
+    /// status of a failure under an id of the server's own (SDK servers for Python write "server-error"). The record keeps what the server sent; what the client gets under its own id is the proxy's.
     async fn answer_for_server(&self, parts: Parts, message: Message, id: &Id) {
         let envelope = TransportEnvelope::Response(Box::new(parts));
         let Some(answer) = with_id(&message, id) else {
             return self.hand_over(received(envelope, message)).await;
         };
         let sequence = self.record(received(envelope, message)).await;
-        let why = "the error has no id; the client gets it under its request's id";
+        let why = "the error has no id of a request; the client gets it under its request's id";
         self.connection.record_proxy_verdict(sequence, "drop", why);
         self.hand_over(proxy_frame(answer)).await;
     }
