@@ -248,9 +248,9 @@ impl HubDriver {
         }
     }
 
-    /// A server printed a line on stderr. It has no secrets in it.
-    pub fn server_printed(&self, name: &str, line: &str) {
-        self.lock().hub.server_printed(name, line);
+    /// A server printed a line on stderr. It has no secrets in it. Whether the operator has not seen it yet.
+    pub fn server_printed(&self, name: &str, line: &str) -> bool {
+        self.lock().hub.server_printed(name, line)
     }
 
     /// Changes the state of one server.

@@ -314,8 +314,12 @@ impl ServerLink {
         match self.phase {
             Phase::Dialling | Phase::Opening => {
                 let seconds = self.deadlines.start.as_secs_f32();
+                let opening = match self.era {
+                    Era::Legacy => "initialize",
+                    Era::Modern => "server/discover",
+                };
                 vec![LinkNews::Failed(format!(
-                    "it did not answer the opening within {seconds} s"
+                    "it did not answer `{opening}` within {seconds} s"
                 ))]
             }
             Phase::Ready => self.lists_timed_out(now),

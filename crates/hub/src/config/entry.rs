@@ -73,7 +73,7 @@ pub(super) fn read_entry(
     let own = match fields.read(OWN_KEY, read_own_part) {
         Ok(own) => own.unwrap_or_default(),
         Err(error) if matches!(error.fault, ConfigFault::MissingVariable(_)) => {
-            // A server that is turned off needs no variables.
+            // A server that is disabled needs no variables.
             return Ok(Err(match is_disabled(&fields) {
                 Ok(true) => ServerProblem::Disabled,
                 _ => error.into(),

@@ -87,7 +87,7 @@ pub enum FileLanguage {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerProblem {
     /// Its entry says `"disabled": true` or `"enabled": false`.
-    #[error("turned off in the config")]
+    #[error("it is disabled in the config")]
     Disabled,
     /// Its entry cannot be used.
     #[error(transparent)]

@@ -8,6 +8,8 @@ use super::answers::{result_message, without_paths};
 use super::batches::BatchId;
 use super::clients::OpenRequest;
 use super::dispatch_calls::DispatchForm;
+use super::links::with_name;
+use super::lost_calls::STARTED_AGAIN;
 use super::requests::ClientRequest;
 use super::result_cache::CacheUse;
 use super::tasks::TaskPage;
@@ -161,7 +163,7 @@ impl Hub {
             let reason = self
                 .server(server)
                 .unavailable_reason()
-                .unwrap_or("it is switched off");
+                .unwrap_or("it cannot be used");
             let text = format!("server {}: {reason}", self.server(server).name());
             return self.fail_call(id, ErrorCode::SERVER_UNAVAILABLE, &text, now);
         };
@@ -205,7 +207,7 @@ impl Hub {
                 self.note_use(server, now);
             }
             Err(error) => {
-                let text = error.to_string();
+                let text = with_name(self.server(server).name(), &error.to_string());
                 self.fail_call(id, ErrorCode::CANNOT_CARRY, &text, now);
             }
         }
@@ -273,10 +275,7 @@ impl Hub {
             .map(ErrorCode)
             .filter(|code| is_own(*code))
         {
-            let mut text = error_text(&message);
-            if code == ErrorCode::SERVER_EXITED {
-                text.push_str(self.unknown_outcome(id));
-            }
+            let text = self.own_error_text(id, code, &message);
             return self.fail_call(id, code, &text, now);
         }
         let ttl = self.server(call.server).settings.cache_ttl;
@@ -284,6 +283,20 @@ impl Hub {
             Hub::keep_result(&mut self.cache, call, &message, now + ttl);
         }
         self.finish_call(id, message, now);
+    }
+
+    /// What the client reads of an error of the link itself. The server is named, and what to do.
+    fn own_error_text(&self, id: CallId, code: ErrorCode, message: &Message) -> String {
+        let mut text = error_text(message);
+        let server = self.calls.get(&id).map(|call| self.server(call.server));
+        if let Some(server) = server.filter(|_| code != ErrorCode::MEMORY_BUDGET) {
+            text = with_name(server.name(), &text);
+        }
+        if code == ErrorCode::SERVER_EXITED {
+            text.push_str(self.unknown_outcome(id));
+            text.push_str(STARTED_AGAIN);
+        }
+        text
     }
 
     /// Calls that take too long are given up, and their servers are told.
@@ -304,7 +317,9 @@ impl Hub {
             let (code, text) = match call.is_sent {
                 true => (
                     ErrorCode::PEER_STALLED,
-                    format!("server {name} did not answer within {waited} s"),
+                    format!(
+                        "server {name} did not answer within {waited} s (`call-timeout` in its entry of the config); try again later"
+                    ),
                 ),
                 false => {
                     let reason = format!("it is still starting after {waited} s; try again later");

@@ -78,7 +78,7 @@ impl Hub {
             ServerChange::Disable => {
                 self.server_mut(index).is_switched_off = true;
                 self.give_up_repeats(index);
-                self.end_server(index, "it was switched off", now);
+                self.end_server(index, "it was disabled (with `servers.disable`)", now);
                 let server = self.server_mut(index);
                 server.listing = None;
                 server.stale = false;

@@ -62,11 +62,11 @@ fn without_modern_meta(message: Message) -> Message {
     message.splice(&edits).unwrap_or(message)
 }
 
-/// A server's answer as a client of another era wants it.
-pub(super) fn answer(answer: Message, client: Era, server: Era) -> Message {
+/// The answer of the server `name` as a client of another era wants it.
+pub(super) fn answer(answer: Message, client: Era, server: Era, name: &str) -> Message {
     match (client, server) {
         (Era::Modern, Era::Legacy) => for_modern_client(answer),
-        (Era::Legacy, Era::Modern) => for_legacy_client(answer),
+        (Era::Legacy, Era::Modern) => for_legacy_client(answer, name),
         _ => answer,
     }
 }
@@ -94,12 +94,13 @@ fn for_modern_client(answer: Message) -> Message {
     with_member(&answer, Place::Result, "cacheScope", "\"private\"")
 }
 
-fn for_legacy_client(answer: Message) -> Message {
+fn for_legacy_client(answer: Message, name: &str) -> Message {
     let kind = answer.text(Field::ResultField("resultType"));
     if kind.as_deref() == Some("input_required") {
-        let text =
-            "the server asks for input in a way that this client's protocol revision does not have";
-        return error_response(answer.id().as_ref(), ErrorCode::CANNOT_CARRY, text, None);
+        let text = format!(
+            "server {name} asks for input in a way that this client's protocol revision does not have; use a client that speaks 2026-07-28"
+        );
+        return error_response(answer.id().as_ref(), ErrorCode::CANNOT_CARRY, &text, None);
     }
     answer
 }

@@ -177,12 +177,11 @@ impl Hub {
         id
     }
 
-    /// A server printed a line on stderr. It has no secrets in it.
-    pub fn server_printed(&mut self, name: &str, line: &str) {
+    /// A server printed a line on stderr. It has no secrets in it. Whether the operator has not seen it yet: a server that
+    /// cannot start prints the same at each attempt.
+    pub fn server_printed(&mut self, name: &str, line: &str) -> bool {
         let server = self.servers.iter_mut().find(|server| server.name() == name);
-        if let Some(server) = server {
-            server.printed(line);
-        }
+        server.is_none_or(|server| server.printed(line))
     }
 
     /// A link is open. What it says first is sent.
@@ -261,6 +260,7 @@ impl Hub {
         if is_main {
             server.description = description;
             server.ready_since = Some(now);
+            server.seen_stderr.clear();
             server.retry_at = None;
             if let Some(idle) = self.server(index).idle_deadline() {
                 self.schedule(idle);
@@ -389,6 +389,13 @@ impl Hub {
         self.schedule(now + wait);
         if is_news {
             self.report_failure(index, &reason);
+        } else if retries {
+            let (failures, name) = (self.server(index).failures, self.server(index).name());
+            let wait = wait.as_secs();
+            let text = format!(
+                "server {name}: failed {failures} times in the same way; next start in {wait} s"
+            );
+            self.actions.push(HubAction::Log(text));
         }
         self.answer_parked(now);
         self.refreshed(index, now);
@@ -501,9 +508,13 @@ impl Hub {
 
 /// `server NAME: REASON`, unless the reason names the server already.
 pub(super) fn with_name(name: &str, reason: &str) -> String {
-    match reason.starts_with(&format!("server `{name}`")) {
-        true => reason.to_owned(),
-        false => format!("server {name}: {reason}"),
+    let is_named = |prefix: String| reason.starts_with(&prefix);
+    if is_named(format!("server `{name}`")) || is_named(format!("server {name} ")) {
+        return reason.to_owned();
+    }
+    match reason.strip_prefix("the server ") {
+        Some(rest) => format!("server {name} {rest}"),
+        None => format!("server {name}: {reason}"),
     }
 }
 

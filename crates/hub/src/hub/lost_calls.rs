@@ -9,6 +9,9 @@ use super::links::with_name;
 use super::{Hub, OpenLink, WrittenUpTo};
 use crate::server_link::{CallId, LinkId};
 
+/// What to do about a call whose server has gone.
+pub(super) const STARTED_AGAIN: &str = "; the next call starts it again";
+
 impl Hub {
     /// Whether a call may be sent again: it has certainly not reached the server, or it does no harm if it has.
     pub(super) fn may_repeat(&self, id: CallId, written: Option<WrittenUpTo>) -> bool {
@@ -73,8 +76,12 @@ impl Hub {
                 true => (ErrorCode::SERVER_EXITED, self.unknown_outcome(id)),
                 false => (ErrorCode::SERVER_UNAVAILABLE, ""),
             };
-            let name = self.server(link.server).name();
-            let text = with_name(name, &format!("{reason}{outcome}"));
+            let server = self.server(link.server);
+            let again = match server.disabled_reason() {
+                None => STARTED_AGAIN,
+                Some(_) => "",
+            };
+            let text = with_name(server.name(), &format!("{reason}{outcome}{again}"));
             self.fail_call(id, code, &text, now);
         }
     }

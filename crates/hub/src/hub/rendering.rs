@@ -86,7 +86,7 @@ impl AnswerRendering {
             spill,
             naming,
         } = self;
-        let answer = eras::answer(answer, client_era, server_era);
+        let answer = eras::answer(answer, client_era, server_era, &naming.name);
         let names = ["isError", "taskId", "task"];
         let found = answer.result().map(|result| answer.members(result, names));
         let [is_error, task_id, task] = found.unwrap_or_default();

@@ -1,11 +1,12 @@
 //! The servers, and how they are doing.
 
 use std::collections::VecDeque;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::time::Instant;
 
 use mcp_proxy_wire::Era;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::Hub;
 use super::catalog_build::WARNINGS_SHOWN;
@@ -41,8 +42,13 @@ pub(super) struct SettleDeadlines {
     pub(super) lists: Instant,
 }
 
+/// Why a server cannot be used that an operator has disabled.
+pub(super) const DISABLED_BY_OPERATOR: &str =
+    "it is disabled (with `servers.disable`; `servers.enable` lets clients use it again)";
 /// Lines of a server's stderr in the reason why it failed.
 const STDERR_LINES: usize = 5;
+/// Lines of failed starts that are not shown again.
+const SEEN_LINES: usize = 4_096;
 /// Characters of each.
 const STDERR_LINE_MAX: usize = 200;
 
@@ -86,7 +92,7 @@ pub struct ServerStatus {
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) settings: ServerSettings,
-    /// Switched off by an operator.
+    /// Disabled by an operator.
     pub(super) is_switched_off: bool,
     pub(super) listing: Option<Arc<ServerListing>>,
     pub(super) stale: bool,
@@ -104,6 +110,8 @@ pub(super) struct Server {
     pub(super) last_error: Option<String>,
     /// What it printed on stderr last, the oldest line first.
     pub(super) last_stderr: VecDeque<String>,
+    /// Lines that it printed while it failed to start, as hashes.
+    pub(super) seen_stderr: FxHashSet<u64>,
     pub(super) retry_at: Option<Instant>,
     pub(super) ready_since: Option<Instant>,
     /// It has been ready, or has failed, once.
@@ -141,6 +149,7 @@ impl Server {
             restarts: 0,
             last_error: None,
             last_stderr: VecDeque::new(),
+            seen_stderr: FxHashSet::default(),
             retry_at: None,
             ready_since: None,
             settled: settings.disabled.is_some() || settings.start == StartMode::Lazy,
@@ -156,8 +165,8 @@ impl Server {
 
     /// Why it must not be used, if so.
     pub(super) fn disabled_reason(&self) -> Option<&str> {
-        let switched_off = self.is_switched_off.then_some("it is switched off");
-        self.settings.disabled.as_deref().or(switched_off)
+        let by_operator = self.is_switched_off.then_some(DISABLED_BY_OPERATOR);
+        self.settings.disabled.as_deref().or(by_operator)
     }
 
     /// Whether a person wants it not to run.
@@ -178,13 +187,19 @@ impl Server {
             && self.last_error.is_none()
     }
 
-    /// Remembers a line of stderr.
-    pub(super) fn printed(&mut self, line: &str) {
+    /// Remembers a line of stderr. `false`: it printed the same in an earlier start that failed too.
+    pub(super) fn printed(&mut self, line: &str) -> bool {
+        let is_starting = self.ready_since.is_none();
+        let is_news = match is_starting && self.seen_stderr.len() < SEEN_LINES {
+            true => self.seen_stderr.insert(FxBuildHasher.hash_one(line)),
+            false => true,
+        };
         if self.last_stderr.len() == STDERR_LINES {
             self.last_stderr.pop_front();
         }
         let line = line.chars().take(STDERR_LINE_MAX).collect();
         self.last_stderr.push_back(line);
+        is_news || self.failures == 0
     }
 
     /// A reason with the last lines of stderr, unless it tells them already.

@@ -34,6 +34,7 @@ mod one_reading;
 mod read_tool;
 mod rewriting;
 mod roots;
+mod server_errors;
 mod settling;
 mod standing;
 mod stored_results;

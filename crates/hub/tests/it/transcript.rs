@@ -211,7 +211,11 @@ impl Transcript {
     /// The server `a` prints a line on stderr.
     pub(crate) fn prints(&mut self, line: &str) {
         self.line(&format!("! a prints: {line}"));
-        self.hub.server_printed("a", line);
+        let is_news = self.hub.server_printed("a", line);
+        self.text += match is_news {
+            true => "",
+            false => "! a line that was shown before\n",
+        };
         self.act();
     }
 

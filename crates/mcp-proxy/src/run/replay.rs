@@ -210,6 +210,7 @@ async fn play(
         pass_noise: false,
         hold: config.hold,
     });
+    run.memory().set_limit(config.limits.memory);
     // The player reads whole messages, whatever their size.
     let limits = Limits {
         cut: usize::MAX,

@@ -342,7 +342,9 @@ fn scope(server: &HubServerTarget) -> String {
 fn transport(server: &HubServerTarget) -> String {
     match &server.target {
         Some(HubServerKind::Target(target)) => target.transport().as_str().to_owned(),
-        Some(HubServerKind::Builtin(_)) | None => Transport::InProcess.as_str().to_owned(),
+        Some(HubServerKind::Builtin(_)) => Transport::InProcess.as_str().to_owned(),
+        // It is never reached: it is disabled, or its entry cannot be used.
+        None => String::new(),
     }
 }
 

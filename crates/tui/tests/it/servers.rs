@@ -83,7 +83,7 @@ fn some_servers() -> Value {
             "in_process",
             "built-in files",
             json!({"state": "disabled", "scope": "auto",
-            "error": "it is switched off"})
+            "error": "it is disabled"})
         ),
         server(
             "a-server-with-a-name-that-nobody-wants-to-read",

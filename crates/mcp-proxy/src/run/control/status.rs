@@ -93,7 +93,10 @@ fn table(servers: &[ServerRow], clients: usize, out: &mut impl Write) -> Result<
             health.resources,
             health.prompts,
             health.restarts,
-            server.transport,
+            match &*server.transport {
+                "" => "-",
+                transport => transport,
+            },
             sanitize(health.error.as_deref().unwrap_or_default()),
         );
         writeln!(out, "{}", line.trim_end())?;

@@ -93,10 +93,10 @@ fn pass_named_stderr(config: &Config, name: &str) -> StderrCallback {
     Arc::new(move |line| {
         let line = String::from_utf8_lossy(line);
         let line = masks.mask(&line);
-        if let Some(driver) = driver.as_ref().and_then(|driver| driver.get()) {
-            driver.server_printed(&name, &line);
+        let driver = driver.as_ref().and_then(|driver| driver.get());
+        if driver.is_none_or(|driver| driver.server_printed(&name, &line)) {
+            printer::pass_escaped_stderr(format!("[{name}] {line}").as_bytes());
         }
-        printer::pass_escaped_stderr(format!("[{name}] {line}").as_bytes());
     })
 }
 

@@ -133,3 +133,20 @@ fn a_name_cannot_forge_a_line_of_the_audit() {
     assert_eq!(stderr.lines().filter(is_call).count(), 1, "{stderr}");
     assert!(!stderr.contains('\u{1b}'), "{stderr}");
 }
+
+#[test]
+fn d29_a_disabled_server_has_no_transport() {
+    let config = json!({"mcpServers": {
+        "off": {"command": PROXY, "args": ["demo-server", "stdio"], "disabled": true},
+        "time": time(),
+    }});
+    let hub = TestHub::start(&config, &[]);
+    let status = hub.home.run(&["status", "--json"]);
+    let status: Value = serde_json::from_slice(&status.stdout).unwrap();
+    let of = |name: &str| {
+        let servers = status["servers"].as_array().unwrap().iter();
+        let mut named = servers.filter(|server| server["name"] == name);
+        named.next().unwrap()["transport"].clone()
+    };
+    assert_eq!((of("off"), of("time")), (json!(""), json!("in_process")));
+}
