@@ -52,9 +52,14 @@ impl Browser {
 
     /// Waits until a relay has let the extension in, and returns the id that it gave it.
     pub fn extension_id(&self) -> String {
+        self.extension_id_of("ada")
+    }
+
+    /// The same, of the extension of this user.
+    pub fn extension_id_of(&self, user: &str) -> String {
         let admission = self.admissions.recv_timeout(Duration::from_secs(60));
         let admission = admission.expect("the extension was let in");
-        assert_eq!(admission["user_id"], "ada");
+        assert_eq!(admission["user_id"], user);
         admission["extension_id"].as_str().unwrap().to_owned()
     }
 

@@ -18,7 +18,7 @@ pub trait Stream: Read + Write + Send {}
 
 impl<T: Read + Write + Send> Stream for T {}
 
-/// A client that has shown its token.
+/// A client that has shown its token, or needs none.
 pub struct RelayClient {
     socket: WebSocket<Box<dyn Stream>>,
     next_id: u64,
@@ -26,9 +26,13 @@ pub struct RelayClient {
 
 impl RelayClient {
     pub fn open(url: &str, token: &str, client_id: &str) -> RelayClient {
+        RelayClient::open_directly(url).join(token, client_id)
+    }
+
+    /// Without a token, as `--direct` lets it in.
+    pub fn open_directly(url: &str) -> RelayClient {
         let address = url.strip_prefix("ws://").expect("a URL without TLS");
-        let client = RelayClient::on(Box::new(tcp(address)), url);
-        client.join(token, client_id)
+        RelayClient::on(Box::new(tcp(address)), url)
     }
 
     /// With TLS, trusting this certificate for `localhost`.

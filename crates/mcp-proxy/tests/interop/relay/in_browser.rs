@@ -1,5 +1,7 @@
 //! Clients that drive a real Chromium through the relay.
 
+use std::process::Command;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -7,7 +9,9 @@ use serde_json::{Value, json};
 use super::RelayKeys;
 use super::browser::Browser;
 use super::client::RelayClient;
-use crate::fixtures::EXTENSION_ID;
+use crate::fixtures::{EXTENSION_ID, PROXY};
+use crate::process::RunningProgram;
+use crate::texts;
 
 impl RelayClient {
     /// Opens a tab and returns the extension's description of it.
@@ -84,6 +88,24 @@ fn a_client_drives_a_real_browser() {
     client.ask("closeTab", &json!({"index": index}));
     let left = client.ask("getTabs", &json!({}));
     assert_eq!(left["count"], tabs.len() - 1);
+}
+
+#[test]
+fn d12_a_browser_is_driven_without_tokens() {
+    let mut relay = Command::new(PROXY);
+    relay.args(["relay", "--direct", "--no-record", "--headless"]);
+    relay.args(["--listen-port", "0", "--extension-id", EXTENSION_ID]);
+    let relay = RunningProgram::start(&mut relay);
+    let url = relay.wait_for(texts::LISTENING_ON);
+    let url = url.trim_end_matches('/');
+    let browser = Browser::start(url, "", &[]);
+    browser.extension_id_of("local");
+    let mut client = RelayClient::open_directly(url);
+    let tab = client.create_tab(&browser.page("one"));
+    assert_eq!(client.evaluate(TITLE), "/one");
+    client.cdp("Page.navigate", &json!({"url": browser.page("two")}));
+    assert_eq!(client.evaluate(TITLE), "/two");
+    client.ask("closeTab", &json!({"tabId": tab["id"]}));
 }
 
 /// The kinds of the chunks of a PNG, each once. Fails if it is cut off or not one.
