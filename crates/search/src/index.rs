@@ -273,6 +273,8 @@ impl<'a> ScoreBoard<'a> {
         enough: f32,
         is_visible: &dyn Fn(usize, usize) -> bool,
     ) -> SearchResults {
+        // Whether something fits does not depend on how many hits are wanted.
+        let kept = limit.max(FITTING_HITS);
         let mut matches = Vec::new();
         let mut total = 0;
         let mut least = 0.0;
@@ -287,13 +289,13 @@ impl<'a> ScoreBoard<'a> {
                 if score > least {
                     matches.push((score, segment, document));
                 }
-                if matches.len() > limit.saturating_mul(2).saturating_add(SPARE_MATCHES) {
-                    keep_best(&mut matches, limit);
+                if matches.len() > kept.saturating_mul(2).saturating_add(SPARE_MATCHES) {
+                    keep_best(&mut matches, kept);
                     least = matches.last().map_or(f32::MAX, |last| last.0);
                 }
             }
         }
-        keep_best(&mut matches, limit);
+        keep_best(&mut matches, kept);
         let fits = matches
             .iter()
             .take(FITTING_HITS)
@@ -302,6 +304,7 @@ impl<'a> ScoreBoard<'a> {
             });
         let hits = matches
             .into_iter()
+            .take(limit)
             .map(|(score, segment, document)| SearchHit {
                 segment,
                 document,

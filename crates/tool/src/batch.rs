@@ -4,7 +4,9 @@ use bytes::Bytes;
 
 use super::ProxyAction;
 use super::facts::{Facts, embedded_resource};
+use crate::json::{self, Edits};
 use crate::json_text::push_compact;
+use crate::tool_values::finished;
 
 /// The result of a batch whose operations had these results, in their order.
 pub fn render_batch(results: &[Bytes]) -> Bytes {
@@ -13,7 +15,7 @@ pub fn render_batch(results: &[Bytes]) -> Bytes {
         if place > 0 {
             text.push(b',');
         }
-        push_compact(&mut text, result);
+        push_compact(&mut text, &without_annotations(result));
     }
     text.push(b']');
     let mut facts = Facts::default();
@@ -24,4 +26,16 @@ pub fn render_batch(results: &[Bytes]) -> Bytes {
     facts.text("dataType", "CallToolResult");
     facts.raw("isArray", "true");
     embedded_resource("batch", &text, &facts, &facts)
+}
+
+/// A result without the facts in its annotations: the caller knows what it asked for, and `_meta` has the others.
+fn without_annotations(result: &Bytes) -> Bytes {
+    let Some((value, content)) = finished(result, "content") else {
+        return result.clone();
+    };
+    let mut edits = Edits::default();
+    for item in json::elements(&value, content) {
+        edits.remove_annotations(&value, item);
+    }
+    edits.apply(&value)
 }

@@ -1,7 +1,8 @@
 //! What an answer says about itself.
 //!
-//! The facts are in `annotations`, where clients of the pattern look, and again in `_meta`, because most SDKs drop
-//! annotations that they do not know.
+//! The facts are in `annotations`, where clients of the pattern look. Answers of the proxy itself have them again in `_meta`,
+//! because most SDKs drop annotations that they do not know. The items of a server's result do not: their facts only repeat
+//! what was asked for, and many agents show all of it to their models.
 
 use std::fmt::Write as _;
 
@@ -17,6 +18,20 @@ pub const META_KEY: &str = "mcp-proxy/proxy";
 
 /// The member of `_meta` with the facts about an answer of the `proxy-dispatch` tool.
 pub const DISPATCH_META_KEY: &str = "mcp-proxy/dispatch";
+
+/// What facts are called, those of a server's result and those of other answers.
+const FACTS: [&str; 10] = [
+    "pythonType",
+    "many",
+    "proxyAction",
+    "proxyType",
+    "proxyPath",
+    "dataType",
+    "isArray",
+    "totalCount",
+    "offset",
+    "limit",
+];
 
 /// JSON members in order.
 #[derive(Clone, Debug, Default)]
@@ -119,14 +134,31 @@ impl Facts {
 
 /// How facts get into a JSON text.
 impl Edits {
-    /// Puts `facts` into the annotations and the `_meta` of the object at `item`.
+    /// Puts `facts` into the annotations of the object at `item`. Those of a proxy behind this one are replaced.
     pub(super) fn annotate(&mut self, value: &Message, item: Span, facts: &Facts) {
+        let meta = value.member(item, "_meta");
+        if let Some(others) = meta.and_then(|meta| value.member(meta, META_KEY)) {
+            self.replace(others, facts.object());
+        }
         let mut missing = String::new();
         self.merge(value, item, "annotations", facts, &mut missing);
-        let mut meta = Facts::default();
-        meta.raw(META_KEY, facts.object());
-        self.merge(value, item, "_meta", &meta, &mut missing);
         self.append_members(value, item, &missing);
+    }
+
+    /// Takes our facts out of the annotations of the object at `item`.
+    pub(super) fn remove_annotations(&mut self, value: &Message, item: Span) {
+        let Some(annotations) = value.member(item, "annotations") else {
+            return;
+        };
+        let is_ours = |key: &str| FACTS.contains(&key);
+        let members = json::members(value, annotations);
+        let all_ours = members
+            .iter()
+            .all(|(key, _)| is_ours(&json::key_text(value, *key)));
+        match all_ours {
+            true => self.remove(json::member_cuts(value, item, |key| key == "annotations")),
+            false => self.remove(json::member_cuts(value, annotations, is_ours)),
+        }
     }
 
     /// Puts `facts` into the object that is the member `name` of `item`, behind what is there. If there is no such member,

@@ -42,7 +42,7 @@ pub fn render_resource_result(result: &Bytes, path: &str) -> Bytes {
         return result.clone();
     };
     let facts = Facts::of_call(CapabilityType::Resource, path);
-    let tail = format!("{}}}", facts.annotations_and_meta(&facts));
+    let tail = format!(r#","annotations":{}}}"#, facts.object());
     let mut edits = Edits::default();
     edits.replace(key, *br#""content""#);
     for item in json::elements(&value, contents) {

@@ -99,3 +99,22 @@ fn a_batch_is_one_resource_with_all_results() {
     assert_eq!(results[1], value(&error));
     assert_eq!(results.as_array().unwrap().len(), 2);
 }
+
+#[test]
+fn d26_a_batch_says_nothing_twice() {
+    let result = r#"{"content":[{"type":"text","text":"8"},{"type":"text","text":"9","annotations":{"priority":1}}]}"#;
+    let called = render_tool_result(&Bytes::from_static(result.as_bytes()), "calc_add");
+    assert!(!String::from_utf8_lossy(&called).contains("_meta"));
+    let prompt = Bytes::from_static(br#"{"messages":[]}"#);
+    let prompt = render_prompt_result(&prompt, "calc_help");
+    let batch = value(&render_batch(&[called, prompt]));
+    let text = batch["content"][0]["resource"]["text"].as_str().unwrap();
+    let results = value(text.as_bytes());
+    assert_eq!(
+        results[0]["content"],
+        serde_json::json!([{"type": "text", "text": "8"}, {"type": "text", "text": "9", "annotations": {"priority": 1}}])
+    );
+    let item = &results[1]["content"][0];
+    assert!(item.get("annotations").is_none());
+    assert_eq!(item["_meta"]["mcp-proxy/proxy"]["proxyPath"], "calc_help");
+}

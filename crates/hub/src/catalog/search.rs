@@ -14,6 +14,10 @@ use super::{
 };
 use crate::names::ServerNaming;
 
+/// How deep names are looked for in an `outputSchema`, and how many are indexed.
+const OUTPUT_DEPTH: usize = 4;
+const MOST_OUTPUT_NAMES: usize = 64;
+
 /// Something that a search found.
 #[derive(Clone, Debug)]
 pub struct FoundEntry<'a> {
@@ -228,6 +232,23 @@ fn other_member(entry: &CatalogEntry) -> &'static str {
     }
 }
 
+/// The names of the properties in a schema, and in what they hold.
+fn collect_names<'a>(schema: &'a Value, depth: usize, names: &mut Vec<&'a str>) {
+    let properties = schema["properties"].as_object();
+    for (name, property) in properties.into_iter().flatten() {
+        if names.len() == MOST_OUTPUT_NAMES {
+            return;
+        }
+        names.push(name);
+        if depth > 0 {
+            collect_names(property, depth - 1, names);
+        }
+    }
+    if depth > 0 && schema["items"].is_object() {
+        collect_names(&schema["items"], depth - 1, names);
+    }
+}
+
 fn segment(entries: &[CatalogEntry], server: &ServerNaming) -> SearchSegment {
     let definitions: Vec<Value> = entries
         .iter()
@@ -258,8 +279,8 @@ fn document<'a>(
         .into_iter()
         .flatten()
         .map(|(name, schema)| (name.as_str(), text(&schema["description"])));
-    let outputs = definition["outputSchema"]["properties"].as_object();
-    let outputs = outputs.into_iter().flatten().map(|(name, _)| name.as_str());
+    let mut outputs = Vec::new();
+    collect_names(&definition["outputSchema"], OUTPUT_DEPTH, &mut outputs);
     let arguments = definition["arguments"].as_array();
     let arguments = arguments
         .into_iter()

@@ -211,8 +211,14 @@ pub enum DispatchToolError {
         reason: String,
     },
     /// An arguments file holds something else than an object.
-    #[error("The arguments file must contain a JSON or TOON object.")]
-    ArgumentsFileNotAnObject,
+    #[error(
+        "The arguments file must contain a JSON or TOON object. For one argument, write {{\"$resultFile\":\"{}\"}} as its value in 'arguments'.",
+        shorten(file)
+    )]
+    ArgumentsFileNotAnObject {
+        /// The file.
+        file: String,
+    },
 }
 
 /// The tool result that reports `error`. The action is the caller's, if arguments were parsed, or else the error's.
@@ -237,6 +243,12 @@ pub fn render_error(error: &DispatchToolError, action: Option<DispatchAction>) -
             SERVERS_NOT_READY,
             missing.iter().map(MissingConnection::shown),
         );
+    }
+    if let DispatchToolError::ArgumentsFileNotAnObject { file } = error {
+        // As in the answer to a call that could be made.
+        let mut from = JsonObject::new();
+        from.text("_fromFile", file);
+        facts.object("arguments", from);
     }
     if let DispatchToolError::AmbiguousTool { candidates, .. } = error {
         facts.texts("connections", candidates.iter().map(String::as_str));
@@ -273,7 +285,7 @@ impl DispatchToolError {
             DispatchToolError::FileRefused { .. } => "file-refused",
             DispatchToolError::FilterFailed { .. } => "filter-failed",
             DispatchToolError::PatternTooLarge { .. } => "pattern-too-large",
-            DispatchToolError::ArgumentsFileNotAnObject => "invalid-arguments-file",
+            DispatchToolError::ArgumentsFileNotAnObject { .. } => "invalid-arguments-file",
             DispatchToolError::BadReference { .. } => "invalid-result-reference",
         }
     }
@@ -298,7 +310,9 @@ impl DispatchToolError {
             DispatchToolError::FilterFailed { .. } => Some(DispatchParameter::Filter),
             DispatchToolError::PatternTooLarge { .. } => Some(DispatchParameter::Pattern),
             DispatchToolError::UnknownConnection { .. } => Some(DispatchParameter::Connection),
-            DispatchToolError::ArgumentsFileNotAnObject => Some(DispatchParameter::ArgumentsFile),
+            DispatchToolError::ArgumentsFileNotAnObject { .. } => {
+                Some(DispatchParameter::ArgumentsFile)
+            }
             _ => None,
         }
     }
@@ -324,7 +338,7 @@ impl DispatchToolError {
             | DispatchToolError::ServerError { .. }
             | DispatchToolError::FileRefused { .. }
             | DispatchToolError::BadReference { .. }
-            | DispatchToolError::ArgumentsFileNotAnObject => Some(DispatchAction::Call),
+            | DispatchToolError::ArgumentsFileNotAnObject { .. } => Some(DispatchAction::Call),
             DispatchToolError::ParameterNotForOperation { .. }
             | DispatchToolError::MissingResultFile
             | DispatchToolError::FilterFailed { .. }

@@ -402,10 +402,13 @@ impl FileCall {
             DispatchArguments::Inline(arguments) => Some(with_results(arguments, files, now)?),
             DispatchArguments::File(file) => {
                 let arguments = files.store.arguments(files.owner, file, now);
-                Some(
-                    arguments
-                        .map_err(|error| file_refusal(&error, DispatchParameter::ArgumentsFile))?,
-                )
+                Some(arguments.map_err(|error| match error {
+                    SpillError::NotAnObject => {
+                        let file = file.clone();
+                        DispatchToolError::ArgumentsFileNotAnObject { file }
+                    }
+                    error => file_refusal(&error, DispatchParameter::ArgumentsFile),
+                })?)
             }
         };
         let (target, sent) = routed(&self.view, &self.request, &self.call, arguments.as_deref())?;
@@ -505,7 +508,6 @@ fn aliases(view: &CatalogView, tools: &[String]) -> Vec<String> {
 /// The error for a file that cannot be used.
 pub(super) fn file_refusal(error: &SpillError, parameter: DispatchParameter) -> DispatchToolError {
     match error {
-        SpillError::NotAnObject => DispatchToolError::ArgumentsFileNotAnObject,
         SpillError::BadFilter(_) => DispatchToolError::FilterFailed {
             reason: error.to_string(),
         },

@@ -245,6 +245,19 @@ fn d37_a_search_knows_whether_something_fits() {
     ] {
         assert!(fits(text), "{text}");
     }
+    // What fits need not be the best one, nor one that is shown.
+    for text in [
+        "read a file",
+        "what time is it in Tokyo",
+        "a list of a file",
+    ] {
+        let results = index.search(&SearchQuery { text, limit: 1 }, &|_, _| true);
+        assert_eq!(
+            (results.fits, results.hits.len()),
+            (fits(text), 1),
+            "{text}"
+        );
+    }
     assert!(!fits("delete a folder of the team"));
     assert!(!search("").fits);
 }

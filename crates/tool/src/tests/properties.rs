@@ -102,9 +102,9 @@ proptest! {
                     prop_assert_eq!(&after[key], old);
                 }
             }
-            let meta_is_open = before.get("_meta").is_none_or(|meta| meta.is_object() || meta.is_null());
-            if meta_is_open {
-                prop_assert_eq!(&after["_meta"]["mcp-proxy/proxy"]["proxyPath"], &json!(path));
+            let is_open = before.get("annotations").is_none_or(|old| old.is_object() || old.is_null());
+            if is_open {
+                prop_assert_eq!(&after["annotations"]["proxyPath"], &json!(path));
             }
         }
     }

@@ -15,7 +15,8 @@ fn resource(result: &'static str) -> String {
 }
 
 /// What a rendered resource has behind its contents.
-const RESOURCE_TAIL: &str = r#","annotations":{"proxyType":"resource","proxyAction":"call","proxyPath":"a://b"},"_meta":{"mcp-proxy/proxy":{"proxyType":"resource","proxyAction":"call","proxyPath":"a://b"}}}"#;
+const RESOURCE_TAIL: &str =
+    r#","annotations":{"proxyType":"resource","proxyAction":"call","proxyPath":"a://b"}}"#;
 
 #[test]
 fn items_are_annotated_and_all_else_stays() {
@@ -24,7 +25,7 @@ fn items_are_annotated_and_all_else_stays() {
             r#"{ "content" : [ {"type":"text","text":"8.0\u00e9"} , { "type":"image" } ],"structuredContent":{"n":12345678901234567890123, "x":1.0},"isError":true, "_meta":{"a":1},"more": [ ] }"#
         ),
         format!(
-            r#"{{ "content" : [ {{"type":"text","text":"8.0\u00e9","annotations":{{{FACTS}}},"_meta":{{"mcp-proxy/proxy":{{{FACTS}}}}}}} , {{ "type":"image" ,"annotations":{{{FACTS}}},"_meta":{{"mcp-proxy/proxy":{{{FACTS}}}}}}} ],"structuredContent":{{"n":12345678901234567890123, "x":1.0}},"isError":true, "_meta":{{"a":1}},"more": [ ] }}"#
+            r#"{{ "content" : [ {{"type":"text","text":"8.0\u00e9","annotations":{{{FACTS}}}}} , {{ "type":"image" ,"annotations":{{{FACTS}}}}} ],"structuredContent":{{"n":12345678901234567890123, "x":1.0}},"isError":true, "_meta":{{"a":1}},"more": [ ] }}"#
         )
     );
 }
@@ -36,14 +37,12 @@ fn facts_come_after_what_is_there() {
             r#"{"content":[{"type":"text","_meta":{"k":[1]},"annotations":{"audience":["user"],"priority":0.50},"text":""}]}"#
         ),
         format!(
-            r#"{{"content":[{{"type":"text","_meta":{{"k":[1],"mcp-proxy/proxy":{{{FACTS}}}}},"annotations":{{"audience":["user"],"priority":0.50,{FACTS}}},"text":""}}],"isError":false}}"#
+            r#"{{"content":[{{"type":"text","_meta":{{"k":[1]}},"annotations":{{"audience":["user"],"priority":0.50,{FACTS}}},"text":""}}],"isError":false}}"#
         )
     );
     assert_eq!(
         tool(r#"{"content":[{"annotations":null,"_meta":{ }}]}"#),
-        format!(
-            r#"{{"content":[{{"annotations":{{{FACTS}}},"_meta":{{ "mcp-proxy/proxy":{{{FACTS}}}}}}}],"isError":false}}"#
-        )
+        format!(r#"{{"content":[{{"annotations":{{{FACTS}}},"_meta":{{ }}}}],"isError":false}}"#)
     );
 }
 

@@ -141,7 +141,9 @@ fn errors_are_tool_results_with_a_code() {
             parameter: DispatchParameter::ResultFile,
             reason: "No such result file.".to_owned(),
         },
-        DispatchToolError::ArgumentsFileNotAnObject,
+        DispatchToolError::ArgumentsFileNotAnObject {
+            file: "spill:X.txt".to_owned(),
+        },
         parse(r#"{"action":"lst"}"#).unwrap_err(),
         parse(r#"{"action":"search","query":7}"#).unwrap_err(),
         parse(r#"{"action":"call","tool":"add","a":1}"#).unwrap_err(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::endpoint::{
-    EndpointAddress, EndpointKind, MountedServer, TestEndpoint, demo, everything, hub,
+    EndpointAddress, EndpointKind, MountedServer, TestEndpoint, demo, everything, filesystem, hub,
 };
 use crate::fixtures::{self, PROXY};
 use crate::process::{RunningProgram, finish, said};
@@ -46,6 +46,30 @@ fn an_independent_client_over_http() {
 #[test]
 fn an_independent_client_over_stdio() {
     check(EndpointKind::Stdio);
+}
+
+/// The official server returns a text twice, in `content` and in `structuredContent`.
+#[test]
+fn d2_a_large_text_of_the_filesystem_server_is_a_text_file() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let path = folder.path().join("numbers.txt");
+    let text: String = (1..=20_000).map(|line| format!("{line}\n")).collect();
+    std::fs::write(&path, text).expect("the text can be written");
+    let server = MountedServer {
+        name: "filesystem",
+        endpoint: filesystem(folder.path()),
+        options: json!({}),
+    };
+    let hub = hub(vec![server], "dispatch", EndpointKind::Http);
+    let EndpointAddress::Url(url) = &hub.address else {
+        panic!("it is a URL");
+    };
+    let script = fixtures::peer("py_text_file.py");
+    let path = path.to_str().expect("a temporary name is UTF-8");
+    let mut command = fixtures::command(&fixtures::python(), &[&script, url, path]);
+    let output = finish(&mut command, Duration::from_secs(90));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    assert_eq!(report["ok"], true, "{}", said(&output));
 }
 
 /// The hub in front of the demo server, with a threshold that most results exceed.
