@@ -169,13 +169,16 @@ impl ListeningProgram {
 
     /// Opens a legacy session and returns its id.
     pub fn session(&self) -> String {
-        let answer = self.post(&[], INITIALIZE);
+        self.session_with(&[])
+    }
+
+    /// The same with these headers.
+    pub fn session_with(&self, headers: &[(&str, &str)]) -> String {
+        let answer = self.post(headers, INITIALIZE);
         assert_eq!(answer.status, 200, "{answer:?}");
         let id = answer.header("mcp-session-id").unwrap().to_owned();
-        assert_eq!(
-            self.post(&[("mcp-session-id", &id)], INITIALIZED).status,
-            202
-        );
+        let headers = [headers, &[("mcp-session-id", id.as_str())]].concat();
+        assert_eq!(self.post(&headers, INITIALIZED).status, 202);
         id
     }
 }

@@ -51,7 +51,8 @@ impl McpEndpoint {
             let params = restored.opening.params();
             initialize_with(session, self.next_exchange(), &params).await
         };
-        restored.told.get_or_try_init(tell).await.map(|()| ())
+        restored.told.get_or_try_init(tell).await?;
+        Ok(())
     }
 
     /// The next run of the program should know this session.

@@ -62,7 +62,9 @@ fn what_may_not_be_read_is_refused_in_the_same_words() {
     hostile_folder(&root, &outside);
     let root = root.to_str().unwrap();
     let hub = start(&["--spill-root", root]);
-    let other = hub.program.session();
+    let other = hub
+        .program
+        .session_with(&[("authorization", "Bearer other")]);
     let of_other = hub.spill_in(&other, "another client's");
     let stored = stored_file(&hub);
 
@@ -170,7 +172,9 @@ fn a_result_can_be_read_until_its_time_is_over() {
 #[test]
 fn over_the_quota_a_client_loses_its_own_oldest_result() {
     let hub = start(&["--spill-quota", "100K", "--spill-threshold", "1K"]);
-    let other = hub.program.session();
+    let other = hub
+        .program
+        .session_with(&[("authorization", "Bearer other")]);
     let message = "x".repeat(30_000);
     let of_other = hub.spill_in(&other, &message);
     let first = hub.spill(&message);
