@@ -315,7 +315,7 @@ impl ServerLink {
             Phase::Dialling | Phase::Opening => {
                 let seconds = self.deadlines.start.as_secs_f32();
                 vec![LinkNews::Failed(format!(
-                    "it did not answer the opening within {seconds} s"
+                    "it did not answer `initialize` within {seconds} s"
                 ))]
             }
             Phase::Ready => self.lists_timed_out(now),
