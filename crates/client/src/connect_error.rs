@@ -152,12 +152,12 @@ fn of_stream(error: Box<dyn Error + Send + Sync>) -> ConnectError {
 fn advice(status: u16) -> &'static str {
     match status {
         401 => {
-            "the server wants to know who asks; send a token with a header, such as Authorization: Bearer TOKEN"
+            "authentication needed; send a token with a header, such as Authorization: Bearer TOKEN"
         }
         403 => {
             "the server refuses this client or its token; send another token with a header, such as Authorization: Bearer TOKEN"
         }
-        404 => "the server has nothing at this path; check the URL, whose path is often /mcp",
+        404 => "there is no MCP server at this path; it is often /mcp",
         405 => {
             "this path does not take POST; check the URL, whose path is often /mcp. An older server may speak HTTP+SSE only"
         }

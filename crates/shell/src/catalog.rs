@@ -6,6 +6,7 @@ use mcp_proxy_client::CapabilityType;
 use mcp_proxy_search::{SearchDocument, SearchIndex, SearchQuery, SearchSegment};
 use serde_json::Value;
 
+use crate::failure::CommandFailure;
 use crate::schema;
 
 /// Items that a search shows.
@@ -25,6 +26,8 @@ pub(crate) struct CatalogItem {
 pub(crate) struct CatalogPart {
     pub(crate) kind: CapabilityType,
     pub(crate) items: Vec<CatalogItem>,
+    /// A server that should have been asked is not available.
+    pub(crate) lacks_a_server: bool,
 }
 
 impl CatalogItem {
@@ -111,6 +114,20 @@ impl CatalogItem {
 }
 
 impl CatalogPart {
+    /// A failure if nothing is known because a server is not available, which is not the same as that there is nothing.
+    pub(crate) fn check_known(&self) -> Result<(), CommandFailure> {
+        match self.items.is_empty() && self.lacks_a_server {
+            true => {
+                let text = format!(
+                    "no {}s are known, because a server is not available",
+                    self.kind
+                );
+                Err(CommandFailure::Server(text))
+            }
+            false => Ok(()),
+        }
+    }
+
     /// The item that is called so.
     pub(crate) fn find(&self, name: &str) -> Option<&CatalogItem> {
         self.items.iter().find(|item| item.name == name)

@@ -85,6 +85,7 @@ fn list(
     args: &ListArgs,
     screen: &mut CommandOutput,
 ) -> Result<(), CommandFailure> {
+    part.check_known()?;
     let items = part.containing(args.filter.as_deref().unwrap_or_default());
     if args.json {
         return screen.print_json(&definitions(&items));
@@ -186,6 +187,7 @@ async fn call(
     let given = given_arguments(args, words).await?;
     let tools = conversation.list(CapabilityType::Tool).await?;
     let Some(FoundItem { item, name }) = lookup::find(conversation, &tools, name).await? else {
+        tools.check_known()?;
         return Err(unknown(&[tools], name));
     };
     let schema = item.input_schema();
@@ -316,6 +318,7 @@ async fn prompt(
     let (name, words) = args.name_and_words();
     let prompts = conversation.list(CapabilityType::Prompt).await?;
     let Some(FoundItem { item, name }) = lookup::find(conversation, &prompts, name).await? else {
+        prompts.check_known()?;
         return Err(unknown(&[prompts], name));
     };
     let known = item.prompt_arguments();

@@ -64,6 +64,8 @@ pub struct Conversation {
     questions: Questions,
     /// The server said that one of its lists has changed.
     changed: Arc<AtomicBool>,
+    /// The last list said that a server is not available.
+    lacks_a_server: Arc<AtomicBool>,
     stop: oneshot::Sender<()>,
     ended: Pin<Box<dyn Future<Output = Option<String>> + Send>>,
 }
@@ -79,6 +81,8 @@ impl Conversation {
         let questions = Questions::new(server.shown.clone(), Arc::clone(&progress));
         let changed = Arc::new(AtomicBool::new(false));
         let asked = questions.clone();
+        let lacks_a_server = Arc::new(AtomicBool::new(false));
+        let missed = Arc::clone(&lacks_a_server);
         let (warn, verbose) = (Arc::clone(&options.warn), options.log.is_some());
         let (seen, line, log) = (
             Arc::clone(&changed),
@@ -93,6 +97,7 @@ impl Conversation {
             .on_warning(move |warning| {
                 let is_wanted = match warning {
                     ClientWarning::UnavailableServer { is_turned_off, .. } => {
+                        missed.fetch_or(!is_turned_off, Ordering::Relaxed);
                         verbose || !is_turned_off
                     }
                     _ => true,
@@ -127,6 +132,7 @@ impl Conversation {
                     progress,
                     questions,
                     changed,
+                    lacks_a_server,
                     timeout: options.timeout,
                     stop,
                     ended,
@@ -196,6 +202,7 @@ impl Conversation {
 
     /// Everything of one kind that the server offers.
     pub(crate) async fn list(&self, kind: CapabilityType) -> Result<CatalogPart, CommandFailure> {
+        self.lacks_a_server.store(false, Ordering::Relaxed);
         let definitions = match kind {
             CapabilityType::Tool => values(self.client.list_tools().await?),
             CapabilityType::Prompt => values(self.client.list_prompts().await?),
@@ -204,6 +211,7 @@ impl Conversation {
         let items = definitions.into_iter();
         Ok(CatalogPart {
             kind,
+            lacks_a_server: self.lacks_a_server.load(Ordering::Relaxed),
             items: items
                 .map(|definition| CatalogItem::new(kind, definition))
                 .collect(),

@@ -1,6 +1,7 @@
 //! The commands that use a server: what they print, and how they end.
 
 mod cancelling;
+mod failing_lists;
 mod hubs;
 mod odd_names_and_values;
 mod odd_server;

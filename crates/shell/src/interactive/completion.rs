@@ -307,6 +307,7 @@ mod tests {
         let part = |kind, definition| CatalogPart {
             kind,
             items: vec![CatalogItem::new(kind, definition)],
+            lacks_a_server: false,
         };
         let mut helper = ShellHelper::default();
         helper.set(
@@ -387,6 +388,7 @@ mod tests {
                 parts: vec![CatalogPart {
                     kind: CapabilityType::Tool,
                     items: vec![tool("draw"), tool("draw\u{1b}[2J")],
+                    lacks_a_server: false,
                 }],
             },
             None,

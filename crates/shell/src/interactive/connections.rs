@@ -187,6 +187,7 @@ async fn offered(conversation: &Conversation) -> Vec<CatalogPart> {
         parts.push(part.unwrap_or(CatalogPart {
             kind,
             items: Vec::new(),
+            lacks_a_server: false,
         }));
     }
     parts
