@@ -147,4 +147,7 @@ pub struct DecidedHold {
     pub action: String,
     /// A viewer, `timeout`, `limit` or `proxy`.
     pub by: String,
+    /// Why, unless that is the will of a viewer.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
 }

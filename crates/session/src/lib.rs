@@ -60,7 +60,7 @@ pub use jq::JqError;
 pub use lock::is_live;
 pub use message::{
     BatchPart, BodyInclusion, HttpHead, MessageProblem, MessageWithContext, ProxyMessage, RawBody,
-    RequestSummary, SseFields, Verdict, raw_member,
+    RequestSummary, SseFields, Verdict, raw_member, remark_words,
 };
 pub use options::{Durability, RecordErrorPolicy, RecordOptions};
 pub use peer::{CallerInfo, ConnectionInfo, PeerInfo, UNNAMED_SERVER};

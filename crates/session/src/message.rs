@@ -9,7 +9,7 @@ mod remarks;
 pub use batch_part::BatchPart;
 pub(crate) use batch_part::batch_parts;
 pub use json::{BodyInclusion, MessageWithContext, RequestSummary, raw_member};
-pub use remarks::MessageProblem;
+pub use remarks::{MessageProblem, remark_words};
 
 use crate::private_files::{self, is_absent};
 use crate::{MessageId, ReplayOrigin, subject_name};

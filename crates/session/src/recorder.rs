@@ -250,24 +250,7 @@ impl Recorder {
             (Err(error), _) | (_, Err(error)) => return self.fail(error),
         };
         let lines = &mut self.lines;
-        lines.open("act", act.time);
-        lines.hidden(redacted);
-        if let Some(sequence) = act.sequence {
-            lines.number("sequence", sequence);
-        }
-        if let Some(message) = act.message {
-            lines.message_id("message", message);
-        }
-        lines.word("kind", act.kind);
-        lines.text("by", &act.by);
-        lines.text("why", &act.why);
-        if let Some(delay) = act.delay {
-            lines.number("delay_us", line::micros(delay));
-        }
-        if let Some(origin) = act.replay_of {
-            lines.replay_origin(origin);
-        }
-        lines.redacted();
+        lines.open_verdict(act, redacted);
         for (key, bytes, side) in [
             ("original_raw", &act.original_raw, original),
             ("raw", &act.raw, raw),

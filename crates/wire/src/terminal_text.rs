@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_short() {
+    fn d33_sizes_are_short_and_in_kib() {
         let sizes = [0, 58, 1000, 1229, 35_651_584, 1 << 40].map(size_text);
         assert_eq!(
             sizes,

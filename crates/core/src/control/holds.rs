@@ -38,6 +38,7 @@ pub(super) fn present_of(run: &ProxyRun, scope: &HoldScope) -> InterceptResult {
         sequence: decided.sequence,
         action: decided.action.to_owned(),
         by: decided.by,
+        why: decided.why,
     };
     InterceptResult {
         mode: state.mode,

@@ -101,9 +101,17 @@ impl ActiveHold {
         }
     }
 
+    /// Why it is dropped when its sender has given it up.
+    pub(super) fn abandoned_reason(&self) -> &'static str {
+        match self.direction {
+            Direction::ClientToServer => "its client cancelled it or left",
+            Direction::ServerToClient => "its server cancelled it or left",
+        }
+    }
+
     /// It goes no further, because its sender has given it up.
     pub(crate) fn resolve_abandoned(&self) -> HoldOutcome {
-        let why = "its sender gave it up while it waited";
+        let why = self.abandoned_reason();
         self.connection
             .record_verdict(self.verdict("drop", "proxy", why));
         self.resolve_dropped("proxy")

@@ -163,6 +163,8 @@ pub struct ResolvedHold {
     pub by: String,
     /// What was decided.
     pub action: &'static str,
+    /// Why, unless that is the will of a viewer.
+    pub why: String,
 }
 
 impl fmt::Display for ResolvedHold {
@@ -173,7 +175,11 @@ impl fmt::Display for ResolvedHold {
             "drop" => "dropped",
             _ => "answered with an error",
         };
-        write!(f, "#{} was already {done} by {}", self.sequence, self.by)
+        write!(f, "#{} was already {done} by {}", self.sequence, self.by)?;
+        match self.why.as_str() {
+            "" => Ok(()),
+            why => write!(f, ": {why}"),
+        }
     }
 }
 

@@ -103,10 +103,10 @@ impl HoldTable {
         entry.release_queue.expect();
         self.next += 1;
         let (hold, came_too_late) = (HoldId(self.next), entry.came_too_late());
+        let why = entry.abandoned_reason();
         self.insert(hold, entry);
         if came_too_late {
             // Its sender gave it up when it was not held yet, so nobody else will drop it.
-            let why = "its sender gave it up";
             self.decide_all(&[hold], &InterceptAction::Drop, "proxy", why);
         }
         Ok(hold)
@@ -177,7 +177,13 @@ impl HoldTable {
         }
         let (name, sequence) = (action.name(), entry.number());
         entry.decided = Some(entry.decide(action, by, why));
-        self.remember(hold, sequence, by, name);
+        self.remember(ResolvedHold {
+            hold,
+            sequence,
+            by: by.to_owned(),
+            action: name,
+            why: why.to_owned(),
+        });
         self.deliver(hold);
         Ok(())
     }
@@ -215,7 +221,13 @@ impl HoldTable {
                     entry
                         .connection
                         .record_verdict(entry.verdict("drop", "proxy", why));
-                    self.remember(hold, entry.number(), "proxy", "drop");
+                    self.remember(ResolvedHold {
+                        hold,
+                        sequence: entry.number(),
+                        by: "proxy".to_owned(),
+                        action: "drop",
+                        why: why.to_owned(),
+                    });
                 }
             }
         }
@@ -241,16 +253,11 @@ impl HoldTable {
         way.iter().find(is_undecided).copied()
     }
 
-    fn remember(&mut self, hold: HoldId, sequence: u64, by: &str, action: &'static str) {
+    fn remember(&mut self, resolved: ResolvedHold) {
         if self.resolved.len() == REMEMBERED {
             self.resolved.pop_front();
         }
-        self.resolved.push_back(ResolvedHold {
-            hold,
-            sequence,
-            by: by.to_owned(),
-            action,
-        });
+        self.resolved.push_back(resolved);
     }
 
     /// Gives back what is decided and need not wait for another: for global intercept, all that is first in its way.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mcp_proxy_session::{Budget, EnvelopeFacts, MessageFacts, MessageFlags, RequestFacts};
 use mcp_proxy_wire::revision::names_version;
-use mcp_proxy_wire::{Body, Field, Frame, Id, Kind, Message};
+use mcp_proxy_wire::{Body, Direction, Field, Frame, Id, Kind, Message};
 
 use super::{MessagePipeline, PipelineOutput, rule_actions};
 use crate::correlator::{Correlation, TrackingDetail};
@@ -134,7 +134,11 @@ impl MessagePipeline {
         };
         let way = (self.connection.id, self.direction);
         let intercept = self.connection.run.intercept();
-        intercept.drop_matching("its sender cancelled it", |entry| {
+        let why = match self.direction {
+            Direction::ClientToServer => "cancelled by its client",
+            Direction::ServerToClient => "cancelled by its server",
+        };
+        intercept.drop_matching(why, |entry| {
             entry.ordering_key() == way && entry.asks(&id) && entry.is_given_up()
         });
     }

@@ -176,6 +176,13 @@ async fn a_held_request_that_is_cancelled_is_not_sent() {
     )
     .await;
     let intercept = connection.run.intercept();
+    // Viewers are told why.
+    let decided = intercept.state().decided;
+    let dropped = decided.iter().find(|one| one.hold == HoldId(1)).unwrap();
+    assert_eq!(
+        (&*dropped.by, dropped.action, &*dropped.why),
+        ("proxy", "drop", "cancelled by its client")
+    );
     let late = intercept.resolve(HoldId(1), InterceptAction::Forward, "test");
     assert!(
         matches!(&late, Err(ResolveError::Resolved(decided)) if decided.action == "drop"),

@@ -1,11 +1,40 @@
 //! What people are told about a message besides its words: what is wrong with it, and what the proxy did with it.
 //!
-//! This is the one list of these words: tables, reports and exports show the same ones.
+//! This is the one list of these words: tables, reports, exports and the terminal UI show the same ones.
 
 use super::{MessageWithContext, ProxyMessage, RawBody};
 use crate::duration_text;
 use crate::filter::is_http_error;
 use mcp_proxy_wire::{Field, Kind, Message, Origin};
+use remark_words as word;
+
+/// What became of a message, in a word.
+pub mod remark_words {
+    /// Other bytes were forwarded.
+    pub const MODIFIED: &str = "modified";
+    /// It was not forwarded.
+    pub const DROPPED: &str = "dropped";
+    /// A rule refused it.
+    pub const REFUSED: &str = "refused";
+    /// The proxy answered it in the place of the peer.
+    pub const ANSWERED: &str = "answered";
+    /// It went to another server.
+    pub const REDIRECTED: &str = "redirected";
+    /// The proxy that held it ended before anybody decided.
+    pub const UNDECIDED: &str = "not decided";
+    /// A rule kept it for a time.
+    pub const DELAYED: &str = "delayed";
+    /// It answers a request that was given up.
+    pub const LATE: &str = "late";
+    /// It answers a request that had its answer.
+    pub const DUPLICATE: &str = "duplicate";
+    /// The proxy wrote it.
+    pub const OWN: &str = "made by the proxy";
+    /// It was sent again.
+    pub const REPLAYED: &str = "replayed";
+    /// It did not reach its peer.
+    pub const UNDELIVERED: &str = "undelivered";
+}
 
 /// What is wrong with a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,28 +67,32 @@ impl MessageWithContext {
     pub fn remarks(&self) -> Vec<String> {
         let message = &self.message;
         let mut words: Vec<String> = Vec::new();
-        let mut add = |is: bool, word: &str| words.extend(is.then(|| word.to_owned()));
-        add(message.modified, "modified");
-        add(message.dropped, "dropped");
-        add(message.refused, "refused");
-        add(message.answered, "answered by the proxy");
-        add(message.redirected, "redirected");
-        add(message.undecided, "held, not decided");
+        let mut add = |is: bool, remark: &str| words.extend(is.then(|| remark.to_owned()));
+        add(message.modified, word::MODIFIED);
+        add(message.dropped, word::DROPPED);
+        add(message.refused, word::REFUSED);
+        add(message.answered, word::ANSWERED);
+        add(message.redirected, word::REDIRECTED);
+        add(message.undecided, word::UNDECIDED);
         if let Some(time) = message.held.filter(|_| !message.undecided) {
-            let what = if message.delayed { "delayed" } else { "held" };
+            let what = if message.delayed {
+                word::DELAYED
+            } else {
+                "held"
+            };
             words.push(format!("{what} {}", duration_text(time)));
         }
-        let mut add = |is: bool, word: &str| words.extend(is.then(|| word.to_owned()));
-        add(message.late, "late");
-        add(message.duplicate, "duplicate");
-        add(message.origin == Origin::Proxy, "made by the proxy");
+        let mut add = |is: bool, remark: &str| words.extend(is.then(|| remark.to_owned()));
+        add(message.late, word::LATE);
+        add(message.duplicate, word::DUPLICATE);
+        add(message.origin == Origin::Proxy, word::OWN);
         let replay = match message.replay_of {
             Some(origin) if origin.is_edited => format!("edited replay of #{}", origin.sequence),
             Some(origin) => format!("replay of #{}", origin.sequence),
-            None => "replayed".to_owned(),
+            None => word::REPLAYED.to_owned(),
         };
         add(message.origin == Origin::Replay, &replay);
-        add(self.undelivered, "undelivered");
+        add(self.undelivered, word::UNDELIVERED);
         if let Some(parent) = message.parent {
             words.push(format!("caused by #{parent}"));
         }

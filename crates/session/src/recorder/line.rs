@@ -7,7 +7,7 @@
 use super::line_redaction::LineRedaction;
 use crate::credential_redaction::CredentialRedaction;
 use crate::json::{push_base64, push_escaped, push_octets, push_string, push_u64};
-use crate::record_input::{NewBatchPart, NewBody, NewMessage, ReplayOrigin};
+use crate::record_input::{NewBatchPart, NewBody, NewMessage, NewVerdict, ReplayOrigin};
 use crate::timestamp::TimestampWriter;
 use crate::{MessageId, PeerInfo, RedactedMessage, Redaction, SideName};
 use bytes::Bytes;
@@ -59,6 +59,28 @@ impl RecordLineWriter {
         self.out.extend_from_slice(b"\",\"timestamp\":\"");
         self.stamps.push(&mut self.out, time);
         self.out.push(b'"');
+    }
+
+    /// An `act` line up to its bodies.
+    pub(super) fn open_verdict(&mut self, act: &NewVerdict, redacted: u32) {
+        self.open("act", act.time);
+        self.hidden(redacted);
+        if let Some(sequence) = act.sequence {
+            self.number("sequence", sequence);
+        }
+        if let Some(message) = act.message {
+            self.message_id("message", message);
+        }
+        self.word("kind", act.kind);
+        self.text("by", &act.by);
+        self.text("why", &act.why);
+        if let Some(delay) = act.delay {
+            self.number("delay_us", micros(delay));
+        }
+        if let Some(origin) = act.replay_of {
+            self.replay_origin(origin);
+        }
+        self.redacted();
     }
 
     /// `}` and the newline, which makes the line count.

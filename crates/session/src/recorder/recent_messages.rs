@@ -3,7 +3,7 @@
 //! They are the record's own lines, made by the same writer: what is masked or redacted in a record is here too. Bodies over
 //! [`SIDE_LIMIT`], which a record keeps in side files, are not kept; neither are lines other than messages and verdicts.
 
-use super::line::{BodyPlacement, RecordLineWriter, micros};
+use super::line::{BodyPlacement, RecordLineWriter};
 use super::line_redaction::{self, LineRedaction};
 use super::{SIDE_LIMIT, SideFile, SideName};
 use crate::credential_redaction::CredentialRedaction;
@@ -159,21 +159,7 @@ impl RecentMessages {
             return;
         };
         let lines = &mut self.lines;
-        lines.open("act", act.time);
-        lines.hidden(redacted);
-        if let Some(sequence) = act.sequence {
-            lines.number("sequence", sequence);
-        }
-        lines.word("kind", act.kind);
-        lines.text("by", &act.by);
-        lines.text("why", &act.why);
-        if let Some(delay) = act.delay {
-            lines.number("delay_us", micros(delay));
-        }
-        if let Some(origin) = act.replay_of {
-            lines.replay_origin(origin);
-        }
-        lines.redacted();
+        lines.open_verdict(act, redacted);
         for (key, raw) in [("original_raw", &act.original_raw), ("raw", &act.raw)] {
             match raw {
                 Some(raw) if raw.len() > SIDE_LIMIT => {

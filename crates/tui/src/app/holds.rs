@@ -275,7 +275,7 @@ impl App {
         let decided = || {
             let mut decided = self.proxy.decided.iter().rev();
             let decided = decided.find(|decided| decided.sequence == sequence)?;
-            Some(in_words(&decided.action, &decided.by, ""))
+            Some(in_words(&decided.action, &decided.by, &decided.why))
         };
         let words = recorded.or_else(decided)?;
         Some(format!("#{sequence} was already {words}"))

@@ -454,11 +454,12 @@ fn decided_elsewhere(decided: Option<&DecidedHold>) -> String {
         "drop" => "dropped",
         _ => "answered with an error",
     };
-    let by = sanitize(&decided.by);
-    format!(
-        "\n(decided elsewhere: #{} was {done} by {by})",
-        decided.sequence
-    )
+    let why = match decided.why.as_str() {
+        "" => String::new(),
+        why => format!(": {}", sanitize(why)),
+    };
+    let (sequence, by) = (decided.sequence, sanitize(&decided.by));
+    format!("\n(decided elsewhere: #{sequence} was {done} by {by}{why})")
 }
 
 #[derive(PartialEq, Eq)]

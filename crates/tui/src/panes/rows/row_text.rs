@@ -1,5 +1,6 @@
 //! What a row says of its message, in as much room as there is.
 
+use mcp_proxy_session::remark_words as word;
 use mcp_proxy_wire::terminal_text::sanitize;
 use mcp_proxy_wire::{Kind, Origin};
 use unicode_width::UnicodeWidthStr as _;
@@ -20,7 +21,7 @@ pub(super) struct RowText {
     /// ` · modified`
     flags: String,
     /// ` · made by the proxy` or ` · replayed`, if there is room.
-    maker: &'static str,
+    maker: String,
 }
 
 impl RowText {
@@ -57,9 +58,9 @@ impl RowText {
             error: error_word(row.answer.as_deref().unwrap_or(row)),
             flags,
             maker: match row.origin {
-                Origin::Proxy => " · made by the proxy",
-                Origin::Replay => " · replayed",
-                Origin::Client | Origin::Server => "",
+                Origin::Proxy => format!(" · {}", word::OWN),
+                Origin::Replay => format!(" · {}", word::REPLAYED),
+                Origin::Client | Origin::Server => String::new(),
             },
         }
     }
@@ -126,20 +127,20 @@ fn error_word(row: &MessageRow) -> &'static str {
 
 /// ` · modified · delayed`
 fn push_flags(text: &mut String, row: &MessageRow, forgotten: bool) {
-    for (is, word) in [
-        (row.modified, "modified"),
-        (row.dropped, "dropped"),
-        (row.refused, "refused"),
-        (row.answered, "answered"),
-        (forgotten, "not decided"),
-        (row.late, "late"),
-        (row.duplicate, "duplicate"),
-        (row.delayed, "delayed"),
-        (row.redirected, "redirected"),
-        (row.undelivered, "undelivered"),
+    for (is, remark) in [
+        (row.modified, word::MODIFIED),
+        (row.dropped, word::DROPPED),
+        (row.refused, word::REFUSED),
+        (row.answered, word::ANSWERED),
+        (forgotten, word::UNDECIDED),
+        (row.late, word::LATE),
+        (row.duplicate, word::DUPLICATE),
+        (row.delayed, word::DELAYED),
+        (row.redirected, word::REDIRECTED),
+        (row.undelivered, word::UNDELIVERED),
     ] {
         if is {
-            text.push_str(&format!(" · {word}"));
+            text.push_str(&format!(" · {remark}"));
         }
     }
 }
