@@ -71,11 +71,18 @@ pub(crate) struct ClientInner {
     pub(crate) on_warning: Option<WarningHandler>,
     /// Set before anybody else has the client.
     tools: OnceLock<FoundTools>,
-    /// The answer to the first `tools/list`, until it is asked for: the tools, or why there is no list.
-    listed_tools: std::sync::Mutex<Option<(Instant, Result<Vec<Tool>, ClientError>)>>,
+    /// The answer to the first `tools/list`, until it is asked for.
+    listed_tools: std::sync::Mutex<Option<FirstToolList>>,
     tools_changed: Arc<AtomicBool>,
     /// `None` after `close`.
     service: Mutex<Option<RunningService<RoleClient, Arc<ServerRequests>>>>,
+}
+
+/// The list that was read to find the tools that are called for others.
+struct FirstToolList {
+    read: Instant,
+    /// The tools, or why there is no list.
+    outcome: Result<Vec<Tool>, ClientError>,
 }
 
 /// The tools that are called for others, as the server lists them.
@@ -483,7 +490,10 @@ impl ClientInner {
             .listed_tools
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        *listed = Some((Instant::now(), tools));
+        *listed = Some(FirstToolList {
+            read: Instant::now(),
+            outcome: tools,
+        });
     }
 
     /// The list that was read while connecting, the first time, if it is not older than `max_age`.
@@ -495,9 +505,9 @@ impl ClientInner {
             .listed_tools
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let (read, tools) = listed.take()?;
+        let FirstToolList { read, outcome } = listed.take()?;
         let is_fresh = read.elapsed() <= max_age && !self.tools_changed.load(Ordering::Relaxed);
-        is_fresh.then_some(tools)
+        is_fresh.then_some(outcome)
     }
 }
 

@@ -3,13 +3,14 @@
 // Logging is deprecated in the newest revision, and in use in all others.
 #![allow(deprecated)]
 
+use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mcp_proxy_client::rmcp::model::{LoggingLevel, ServerNotification};
-use mcp_proxy_client::{CapabilityType, ClientError, ClientWarning, ProxyClient};
+use mcp_proxy_client::{CapabilityType, ClientError, ClientWarning, ConnectError, ProxyClient};
 use mcp_proxy_wire::terminal_text::sanitize;
 use serde_json::Value;
 use tokio::io::DuplexStream;
@@ -27,6 +28,9 @@ use crate::questions::Questions;
 const CLOSE_DEADLINE: Duration = Duration::from_secs(1);
 /// A conversation that could not be opened waits this long for the reason.
 const REASON_DEADLINE: Duration = Duration::from_secs(1);
+
+/// The codes of errors that come from this program.
+const OWN_CODES: RangeInclusive<i64> = -31099..=-31000;
 
 /// Other tasks get this many turns to tell the server that a call is cancelled. A few are enough.
 const CANCEL_TURNS: usize = 64;
@@ -259,6 +263,15 @@ fn log_line(message: &Value) -> String {
 
 /// Why there is no conversation, without the words that the caller has said already.
 fn reason(error: &ClientError) -> String {
+    // Our own link says what is wrong with the server; the server has refused nothing.
+    if let ClientError::Connect {
+        source: ConnectError::Refused { code, message, .. },
+        ..
+    } = error
+        && OWN_CODES.contains(code)
+    {
+        return message.clone();
+    }
     let text = error.with_causes();
     match text.strip_prefix(&format!("{error}: ")) {
         Some(causes) => causes.to_owned(),

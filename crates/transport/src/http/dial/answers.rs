@@ -242,6 +242,7 @@ pub(crate) fn status_text(status: StatusCode) -> String {
         StatusCode::UNAUTHORIZED => {
             " (credentials are given with --header, or `headers` in a config file)"
         }
+        StatusCode::NOT_FOUND => " (is the path right? the usual one is /mcp)",
         StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
             " (the HTTP proxy on the way asks for credentials; give them in the URL of HTTP_PROXY)"
         }
@@ -291,6 +292,8 @@ pub(crate) fn first_line(body: &[u8]) -> String {
     let is_text = |c: char| !c.is_control() && c != char::REPLACEMENT_CHARACTER;
     match line.as_str() {
         "" => line,
+        // The first line of a page says nothing.
+        page if page.starts_with('<') => String::new(),
         _ if line.chars().all(is_text) => format!(": {line}"),
         _ => ": a body that is not text".to_owned(),
     }
