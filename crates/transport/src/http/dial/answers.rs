@@ -292,8 +292,6 @@ pub(crate) fn first_line(body: &[u8]) -> String {
     let is_text = |c: char| !c.is_control() && c != char::REPLACEMENT_CHARACTER;
     match line.as_str() {
         "" => line,
-        // The first line of a page says nothing.
-        page if page.starts_with('<') => String::new(),
         _ if line.chars().all(is_text) => format!(": {line}"),
         _ => ": a body that is not text".to_owned(),
     }
