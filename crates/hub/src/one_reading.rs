@@ -4,7 +4,7 @@
 //! whose parser ignores case, or takes the first of two members with one name, must not find another message in them.
 
 use mcp_proxy_wire::revision::meta;
-use mcp_proxy_wire::{AmbiguousMember, Field, Message, Span, fold_name};
+use mcp_proxy_wire::{AmbiguousMember, Message, Span, fold_name};
 
 const OUTER: &[&str] = &["jsonrpc", "id", "method", "params", "result", "error"];
 const PARAMS: &[&str] = &[
@@ -40,12 +40,13 @@ pub(crate) fn second_reading(message: &Message) -> Option<String> {
     if let Some(found) = message.ambiguous_outer_member(OUTER) {
         return Some(refusal("the message", found));
     }
-    let place = |field| message.span(field);
+    let params = message.params()?;
+    let [meta, reference, argument] = message.members(params, ["_meta", "ref", "argument"]);
     let places: [(Option<Span>, &str, &[&str]); 4] = [
-        (place(Field::Params), "params", PARAMS),
-        (place(Field::Param("_meta")), "params._meta", META),
-        (place(Field::Param("ref")), "params.ref", REFERENCE),
-        (place(Field::Param("argument")), "params.argument", ARGUMENT),
+        (Some(params), "params", PARAMS),
+        (meta, "params._meta", META),
+        (reference, "params.ref", REFERENCE),
+        (argument, "params.argument", ARGUMENT),
     ];
     places.into_iter().find_map(|(object, place, names)| {
         let found = message.ambiguous_member(object?, names)?;
@@ -67,6 +68,8 @@ fn refusal(place: &str, found: AmbiguousMember<'_>) -> String {
                 "{place} must have `{name}` once at most, and nothing that differs from it only in case"
             )
         }
-        None => format!("{place} has two members whose names are the same but for case"),
+        None => {
+            format!("{place} has two members whose names are the same but for case, or too many")
+        }
     }
 }

@@ -7,6 +7,9 @@ use std::borrow::Cow;
 
 use crate::{Kind, Message, Span, message::BOM, scan, text};
 
+/// An object with more members than these is not looked through: no message that is judged has so many.
+const MAX_OTHERS: usize = 1000;
+
 /// More than one member of an object could be what a parser takes for a name, or the only one is spelled otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AmbiguousMember<'a> {
@@ -16,7 +19,7 @@ pub struct AmbiguousMember<'a> {
 
 impl Message {
     /// Whether the object at `object` has members that parsers may take for one another, or for one of `names`, which have to
-    /// be spelled exactly so. What is not an object has no members.
+    /// be spelled exactly so; they are in ASCII, and 64 at most. What is not an object has no members.
     pub fn ambiguous_member<'a>(
         &self,
         object: Span,
@@ -25,32 +28,37 @@ impl Message {
         if self.kind() == Kind::Malformed {
             return None;
         }
-        let mut seen: Vec<Cow<'_, str>> = Vec::new();
+        // One bit for each of `names` that was there in its proper spelling, which nearly all members are.
+        let mut proper = 0_u64;
+        let mut others: Vec<Cow<'_, str>> = Vec::new();
         let mut ambiguous = None;
         scan::members_of_validated(self.slice(object), |key, _| {
-            let written = match key.escaped {
-                true => text::text(key.raw),
-                // It was found to be UTF-8 with the whole message.
-                false => String::from_utf8_lossy(key.raw),
-            };
-            let folded = fold(written.clone());
-            let known = names
-                .iter()
-                .copied()
-                .find(|name| folded.len() == name.len() && folded.eq_ignore_ascii_case(name));
-            if known.is_some_and(|name| written != name) {
-                ambiguous = Some(AmbiguousMember { name: known });
+            // It was found to be UTF-8 with the whole message.
+            let written = text::text(key.raw);
+            if let Some(at) = names.iter().position(|name| written == *name) {
+                let bit = 1 << at;
+                if proper & bit != 0 {
+                    ambiguous = Some(AmbiguousMember {
+                        name: Some(names[at]),
+                    });
+                }
+                proper |= bit;
+                return;
             }
-            seen.push(folded);
+            if others.len() > MAX_OTHERS {
+                return;
+            }
+            let folded = fold(written);
+            let mut known = names.iter().copied();
+            if let Some(name) = known.find(|name| folded.eq_ignore_ascii_case(name)) {
+                ambiguous = Some(AmbiguousMember { name: Some(name) });
+            }
+            others.push(folded);
         });
-        seen.sort_unstable();
-        let twice = seen.windows(2).find(|pair| pair[0] == pair[1]);
-        ambiguous.or_else(|| {
-            let twice = twice?;
-            let known = names.iter().copied();
-            let name = known.into_iter().find(|name| fold_name(name) == twice[0]);
-            Some(AmbiguousMember { name })
-        })
+        others.sort_unstable();
+        let has_twins =
+            others.len() > MAX_OTHERS || others.windows(2).any(|pair| pair[0] == pair[1]);
+        ambiguous.or_else(|| has_twins.then_some(AmbiguousMember { name: None }))
     }
 
     /// The same for the outermost object.
@@ -132,6 +140,9 @@ mod tests {
             assert_eq!(found(text), Some(Some(name)), "{text}");
         }
         assert_eq!(found(r#"{"Key":1,"key":2}"#), Some(None));
+        let many: Vec<String> = (0..2000).map(|at| format!(r#""m{at}":1"#)).collect();
+        assert_eq!(found(&format!("{{{}}}", many.join(","))), Some(None));
+        assert_eq!(found(&format!("{{{}}}", many[..900].join(","))), None);
         assert_eq!(found("{\"\u{212a}ey\":1,\"key\":2}"), Some(None));
     }
 

@@ -22,8 +22,10 @@ pub(super) struct SentToClient {
     pub(super) refusal: Option<Message>,
 }
 
-/// What takes the place of a message that there is no room for.
-enum Refusal {
+/// A message that is to wait, or what takes its place if there is no room for it.
+enum Held {
+    /// It counts as long as it exists.
+    Message(Message),
     /// Its receiver gets this instead of an answer.
     Instead(Message),
     /// Its sender gets this as the answer.
@@ -42,9 +44,9 @@ impl DriverState {
     ) -> Option<Message> {
         let queue = self.links.get(&link)?;
         let message = match self.hold(message) {
-            Ok(message) | Err(Refusal::Instead(message)) => message,
-            Err(Refusal::Answer(answer)) => return Some(answer),
-            Err(Refusal::Nothing) => return None,
+            Held::Message(message) | Held::Instead(message) => message,
+            Held::Answer(answer) => return Some(answer),
+            Held::Nothing => return None,
         };
         let mut frame = Frame::message(StreamId::Only, Origin::Client, message);
         frame.parent = parent;
@@ -62,9 +64,9 @@ impl DriverState {
             return sent;
         };
         let queued = match self.hold(message) {
-            Ok(message) | Err(Refusal::Instead(message)) => queue.push(message),
-            Err(Refusal::Nothing) => queue.note_lost(),
-            Err(Refusal::Answer(answer)) => {
+            Held::Message(message) | Held::Instead(message) => queue.push(message),
+            Held::Nothing => queue.note_lost(),
+            Held::Answer(answer) => {
                 sent.refusal = Some(answer);
                 return sent;
             }
@@ -88,17 +90,18 @@ impl DriverState {
     }
 
     /// Counts a message as long as it waits.
-    fn hold(&self, message: Message) -> Result<Message, Refusal> {
+    fn hold(&self, message: Message) -> Held {
         let (kind, id) = (message.kind(), message.id());
-        let held = message.try_rehouse(|bytes| self.memory.hold(bytes));
-        held.map_err(|over| {
-            let code = ErrorCode::MEMORY_BUDGET;
-            let error = || error_response(id.as_ref(), code, &over.to_string(), None);
-            match kind {
-                Kind::Request => Refusal::Answer(error()),
-                Kind::Response | Kind::Error | Kind::Batch => Refusal::Instead(error()),
-                Kind::Notification | Kind::Other | Kind::Malformed => Refusal::Nothing,
-            }
-        })
+        let over = match message.try_rehouse(|bytes| self.memory.hold(bytes)) {
+            Ok(message) => return Held::Message(message),
+            Err(over) => over,
+        };
+        let code = ErrorCode::MEMORY_BUDGET;
+        let error = || error_response(id.as_ref(), code, &over.to_string(), None);
+        match kind {
+            Kind::Request => Held::Answer(error()),
+            Kind::Response | Kind::Error | Kind::Batch => Held::Instead(error()),
+            Kind::Notification | Kind::Other | Kind::Malformed => Held::Nothing,
+        }
     }
 }

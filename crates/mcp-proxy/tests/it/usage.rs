@@ -220,3 +220,22 @@ fn man_pages_are_made() {
         std::fs::read(folder.path().join("mcp-proxy.1")).unwrap()
     );
 }
+
+#[test]
+fn a_port_in_use_is_named_with_the_flag_that_chooses_another() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    for command in ["proxy", "serve"] {
+        let mut args = vec![command, "--headless", "--no-record", "--no-control"];
+        args.extend(["--listen", "http", "--listen-port", port.as_str()]);
+        args.extend((command == "proxy").then_some("http://127.0.0.1:1/mcp"));
+        let output = pipe(&args, b"");
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            text.contains(&port) && text.contains("--listen-port"),
+            "{text}"
+        );
+        assert!(!text.contains("os error"), "{text}");
+    }
+}

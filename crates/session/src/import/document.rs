@@ -46,7 +46,7 @@ impl DocumentHead {
     /// The header of a record of it. What it says about messages is not part of that: the record says it message by message.
     pub(super) fn header(&self, identity: SessionIdentity) -> Result<SessionHeader, String> {
         if self.messages.is_none() {
-            return Err("it has no `messages`, so it is not a session".to_owned());
+            return Err("it has no `messages`".to_owned());
         }
         let started_at = self.started_at.as_deref().ok_or("it has no `started_at`")?;
         let transport = self.transport.as_deref().unwrap_or("stdio");

@@ -13,7 +13,7 @@ impl SessionRecord {
         let record = import::import_to_read(path, place).map_err(|error| match error {
             Error::Import { path, why } => Error::NotARecord {
                 path,
-                why: format!("it is neither a record nor a JSON export of one: {why}"),
+                why: format!("read as a JSON export: {why}"),
             },
             other => other,
         })?;

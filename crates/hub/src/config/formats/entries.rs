@@ -422,7 +422,7 @@ fn positive(content: &DocumentContent) -> Option<&str> {
                 .bytes()
                 .all(|byte| byte.is_ascii_digit() || byte == b'.');
             let value: f64 = number.parse().ok()?;
-            (is_plain && value >= 0.001 && value <= YEAR_SECONDS).then_some(number)
+            (is_plain && (0.001..=YEAR_SECONDS).contains(&value)).then_some(number)
         }
         _ => None,
     }

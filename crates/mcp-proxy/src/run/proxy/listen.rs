@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use mcp_proxy_core::{Peer, ProxyRun};
 use mcp_proxy_session::RecordEvent;
 use mcp_proxy_transport::http::AutoDetectEndpoint;
@@ -82,8 +82,11 @@ pub async fn over_port(
     };
     let listener = Listener::bind(host, *port, options)
         .await
-        .with_context(|| {
-            format!("cannot listen on {host}:{port} (--listen-port 0 picks a free port)")
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::AddrInUse => anyhow!(
+                "cannot listen on {host}:{port}: the port is in use; choose another with --listen-port, or 0 for any that is free"
+            ),
+            _ => anyhow!(error).context(format!("cannot listen on {host}:{port}")),
         })?;
     let address = listener.url(path(*kind));
     let address = match kind {

@@ -34,7 +34,10 @@ fn path_of(name: &str) -> Result<PathBuf> {
         return Ok(stored);
     }
     if looks_like_a_path(name) {
-        bail!("{}: no such file", sanitize(name));
+        bail!(
+            "{}: no such file; `mcp-proxy sessions` lists the records",
+            sanitize(name)
+        );
     }
     let folder = folder?;
     let records = store::list(&folder)?;
