@@ -33,7 +33,7 @@ impl OwnTool {
         }
     }
 
-    /// Its definition in front of these servers, which [`servers_text`] describes.
+    /// Its definition in front of these servers, which `servers_text` describes.
     pub fn definition(&self, servers: &str) -> Bytes {
         match self {
             OwnTool::Proxy(options) => proxy_tool::definition(options, servers),
