@@ -1,7 +1,9 @@
 //! `search`: how well and how fast the hub's search finds tools.
 //!
-//! Quality is that of the evaluation set, next to plain BM25. Speed is over its tools repeated under varied names until there are
-//! as many as in a large hub.
+//! Quality is that of the evaluation set and of sets that others published, next to plain BM25. Speed is over the tools of the
+//! evaluation set, repeated under varied names until there are as many as in a large hub.
+
+mod public_sets;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use mcp_proxy_search::testing::{
     EvaluationPart, EvaluationSet, EvaluationTool, PlainBm25, RankingQuality,
@@ -32,6 +34,9 @@ pub struct SearchArgs {
     /// Write the tables as markdown
     #[arg(long)]
     markdown: Option<PathBuf>,
+    /// The folder into which fixtures/search/collect.py put the public sets; without it they are left out
+    #[arg(long)]
+    sets: Option<PathBuf>,
 }
 
 /// What searches and updates of a large index cost.
@@ -49,16 +54,24 @@ struct SearchSpeed {
 
 pub fn run(args: &SearchArgs) -> Result<()> {
     let set = EvaluationSet::load();
-    let report = format!("{}\n{}", quality(&set)?, speed(&set, args.rounds)?);
+    let mut report = quality(&set)?;
+    let mut fallen = Vec::new();
+    if let Some(folder) = &args.sets {
+        let table = public_sets::measure(folder)?;
+        write!(report, "\n{}", table.text)?;
+        fallen = table.fallen;
+    }
+    write!(report, "\n{}", speed(&set, args.rounds)?)?;
     println!("{report}");
     if let Some(path) = &args.markdown {
         fs::write(path, report).with_context(|| format!("cannot write {}", path.display()))?;
     }
+    ensure!(fallen.is_empty(), "{}", fallen.join("\n"));
     Ok(())
 }
 
 fn quality(set: &EvaluationSet) -> Result<String> {
-    let (index, plain) = (set.index(), PlainBm25::new(set));
+    let (index, plain) = (set.index(), PlainBm25::new(&set.servers));
     let mut table = format!(
         "{} tools of {} servers\n\n| queries | search | recall@1 | recall@5 | MRR |\n|---|---|---|---|---|\n",
         index.len(),

@@ -11,11 +11,16 @@ use crate::{fixtures, setup};
 
 /// Names the version of the crate that `hub` is compared with.
 const CRATE_PIN: &str = "fixtures/rivals/crate-version.txt";
+/// Brings the public sets of the search into one form.
+const COLLECT_SETS: &str = "fixtures/search/collect.py";
 
 pub fn run(name: &str, rest: &[&str]) -> Result<()> {
     if name == "search" {
         // It starts no proxy and has no rivals.
         let mut bench = cargo("run --quiet --profile dist --package mcp-proxy-benches -- search");
+        if !rest.iter().any(|argument| argument.starts_with("--sets")) {
+            add_public_sets(&mut bench);
+        }
         return process::run("bench search", bench.args(rest));
     }
     if name == "carry"
@@ -38,6 +43,25 @@ pub fn run(name: &str, rest: &[&str]) -> Result<()> {
         _ => add_packages(&mut bench),
     }
     process::run(&format!("bench {name}"), bench.args(rest))
+}
+
+/// The sets that others published. They are downloaded, because not all of them may be passed on.
+fn add_public_sets(bench: &mut Command) {
+    match collect_public_sets() {
+        Ok(folder) => {
+            bench.arg("--sets").arg(folder);
+        }
+        Err(error) => eprintln!("without the public sets: {error:#}"),
+    }
+}
+
+fn collect_public_sets() -> Result<PathBuf> {
+    let folder = fixtures::cache()?.join("search-sets");
+    std::fs::create_dir_all(&folder)?;
+    let mut collect = Command::new("python3");
+    collect.arg(root().join(COLLECT_SETS)).arg(&folder);
+    process::run("collect the public sets", &mut collect)?;
+    Ok(folder)
 }
 
 /// The npm and PyPI packages of the same name, which stand in front of one server.

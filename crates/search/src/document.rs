@@ -13,7 +13,7 @@ pub struct SearchDocument<'a> {
     pub description: &'a str,
     /// The name and description of each parameter.
     pub parameters: Vec<(&'a str, &'a str)>,
-    /// Titles in annotations, and tags.
+    /// Titles in annotations, tags, and the names in what a tool answers with.
     pub other: Vec<&'a str>,
 }
 
@@ -30,7 +30,7 @@ pub enum SearchField {
     Description,
     /// Names and descriptions of parameters.
     Parameters,
-    /// Titles in annotations, and tags.
+    /// Titles in annotations, tags, and the names in what a tool answers with.
     Annotations,
 }
 

@@ -9,9 +9,11 @@
 )]
 
 mod plain_bm25;
+mod public_set;
 mod slips;
 
 pub use plain_bm25::PlainBm25;
+pub use public_set::{PublicQuality, PublicQuery, PublicSet};
 pub use slips::SlipQuality;
 
 use std::sync::Arc;
@@ -46,6 +48,9 @@ pub struct EvaluationTool {
     pub description: String,
     /// Names and descriptions of its parameters.
     pub parameters: Vec<(String, String)>,
+    /// Names of what it answers with.
+    #[serde(default)]
+    pub outputs: Vec<String>,
 }
 
 /// A query and what it should find.
@@ -108,11 +113,7 @@ impl EvaluationSet {
 
     /// An index with one segment for each server.
     pub fn index(&self) -> SearchIndex {
-        let segment = |tools: &Vec<EvaluationTool>| {
-            let documents = tools.iter().map(EvaluationTool::document);
-            Arc::new(SearchSegment::new(documents))
-        };
-        SearchIndex::new(self.servers.iter().map(segment).collect())
+        index(&self.servers)
     }
 
     /// Measures one part with a function from a query to the best ten tools, as `server/name`.
@@ -141,10 +142,7 @@ impl EvaluationSet {
 
     /// The best ten tools of an index that [`EvaluationSet::index`] made.
     pub fn best_tools(&self, index: &SearchIndex, text: &str) -> Vec<String> {
-        let results = index.search(&SearchQuery { text, limit: 10 }, &|_, _| true);
-        let hits = results.hits.iter();
-        hits.map(|hit| self.servers[hit.segment][hit.document].full_name())
-            .collect()
+        best_tools(&self.servers, index, text)
     }
 }
 
@@ -160,7 +158,7 @@ impl EvaluationTool {
             parameters: parameters
                 .map(|(name, description)| (&**name, &**description))
                 .collect(),
-            other: Vec::new(),
+            other: self.outputs.iter().map(String::as_str).collect(),
         }
     }
 
@@ -168,6 +166,21 @@ impl EvaluationTool {
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.server, self.name)
     }
+}
+
+fn index(servers: &[Vec<EvaluationTool>]) -> SearchIndex {
+    let segment = |tools: &Vec<EvaluationTool>| {
+        let documents = tools.iter().map(EvaluationTool::document);
+        Arc::new(SearchSegment::new(documents))
+    };
+    SearchIndex::new(servers.iter().map(segment).collect())
+}
+
+fn best_tools(servers: &[Vec<EvaluationTool>], index: &SearchIndex, text: &str) -> Vec<String> {
+    let results = index.search(&SearchQuery { text, limit: 10 }, &|_, _| true);
+    let hits = results.hits.iter();
+    hits.map(|hit| servers[hit.segment][hit.document].full_name())
+        .collect()
 }
 
 fn rows<T: for<'a> Deserialize<'a>>(text: &str) -> Vec<T> {

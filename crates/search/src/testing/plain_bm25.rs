@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::EvaluationSet;
+use super::EvaluationTool;
 
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
@@ -18,15 +18,15 @@ pub struct PlainBm25 {
 }
 
 impl PlainBm25 {
-    /// Indexes all tools of a set.
-    pub fn new(set: &EvaluationSet) -> PlainBm25 {
+    /// Indexes the tools of all servers.
+    pub fn new(servers: &[Vec<EvaluationTool>]) -> PlainBm25 {
         let mut plain = PlainBm25 {
             tools: Vec::new(),
             counts: Vec::new(),
             lengths: Vec::new(),
             documents_with: HashMap::new(),
         };
-        for tool in set.servers.iter().flatten() {
+        for tool in servers.iter().flatten() {
             let text = format!("{} {}", tool.name, tool.description);
             let mut counts = HashMap::new();
             for word in words(&text) {

@@ -8,7 +8,7 @@ use mcp_proxy_search::testing::{EvaluationPart, EvaluationSet, PlainBm25};
 fn paraphrases_are_found_where_plain_bm25_misses_them() {
     let set = EvaluationSet::load();
     let index = set.index();
-    let plain = PlainBm25::new(&set);
+    let plain = PlainBm25::new(&set.servers);
     for (part, _) in EvaluationPart::ALL {
         let ours = set.measure(part, |query| set.best_tools(&index, query));
         let plain = set.measure(part, |query| plain.best_tools(query));

@@ -283,3 +283,31 @@ fn scripts_without_spaces_are_found_by_pairs_of_characters() {
         assert!(text == "川" || found.len() == 1, "{text}: {found:?}");
     }
 }
+
+#[test]
+fn s_output_names_are_found() {
+    let forecast = SearchDocument {
+        name: "get_forecast",
+        description: "Returns the outlook for a place",
+        other: vec!["precipitation_mm", "windSpeed"],
+        ..SearchDocument::default()
+    };
+    let gauge = SearchDocument {
+        name: "read_gauge",
+        description: "Measures precipitation",
+        ..SearchDocument::default()
+    };
+    let segment = SearchSegment::new([forecast, gauge].into_iter());
+    let index = SearchIndex::new(vec![Arc::new(segment)]);
+    let found = |text: &str| {
+        let results = index.search(&SearchQuery { text, limit: 10 }, &|_, _| true);
+        let hits = results.hits.into_iter();
+        hits.map(|hit| (hit.document, hit.matched))
+            .collect::<Vec<_>>()
+    };
+    let by_output = || (0, vec![SearchField::Annotations]);
+    assert_eq!(found("wind speed"), [by_output()]);
+    // What a description says counts more.
+    let described = (1, vec![SearchField::Description]);
+    assert_eq!(found("precipitation"), [described, by_output()]);
+}
