@@ -31,7 +31,7 @@ pub struct LsArgs {
 
 const STATUS: &str = "\
 Examples:
-  mcp-proxy status                            the servers of the running hub: tools, restarts, errors
+  mcp-proxy status                            the hub's servers: tools, restarts, errors
   mcp-proxy status --json                     the same as one JSON object
   mcp-proxy ctl servers.restart server=git    restart a server; also .enable, .disable, .reload";
 

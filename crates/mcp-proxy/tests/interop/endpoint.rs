@@ -139,10 +139,15 @@ fn hub_with(
     listen: EndpointKind,
 ) -> TestEndpoint {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let entries: Map<String, Value> = servers
+    let mut entries: Map<String, Value> = servers
         .iter()
         .map(|server| (server.name.to_owned(), server.entry()))
         .collect();
+    if entries.is_empty() {
+        // A file without servers is refused.
+        let nobody = json!({ "command": "true", "disabled": true });
+        entries.insert("nobody".to_owned(), nobody);
+    }
     let path = |name: &str| {
         let path = directory.path().join(name);
         path.to_str().expect("a temporary name is UTF-8").to_owned()
