@@ -80,6 +80,8 @@ fn forward(terminal: &TmuxTerminal, row: &str) {
 
 /// Goes to the line with `"before"` in the editor and has `"after"` instead.
 fn edit(terminal: &TmuxTerminal) {
+    // Its last line: from then on nothing of the panes behind it is on the screen.
+    terminal.shows(texts::VALID);
     let (top, _) = terminal.shows_row(&[texts::EDITOR]);
     let (line, _) = terminal.shows_row(&[r#""message": "before""#]);
     let down = vec!["Down"; line - top - 1];

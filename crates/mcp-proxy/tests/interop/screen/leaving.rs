@@ -73,6 +73,8 @@ fn a_program_that_is_stopped_lends_the_terminal_and_draws_again() {
         screen.until("other screen", |_| screen.flag("alternate_on") == "1");
     }
     screen.shows(texts::LIST);
+    // The mouse comes last: from then on no key is lost.
+    screen.until("mouse", |_| screen.flag("mouse_any_flag") == "1");
     screen.press(&["F1"]);
     screen.shows(texts::HELP);
     screen.press(&["Escape"]);
