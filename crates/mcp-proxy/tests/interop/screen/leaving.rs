@@ -69,6 +69,8 @@ fn a_program_that_is_stopped_lends_the_terminal_and_draws_again() {
         screen.writes("meanwhile");
         screen.shows("meanwhile");
         screen.press(&["C-u"]);
+        // Otherwise the program gets it as keys.
+        screen.hides("meanwhile");
         screen.signal("CONT");
         screen.until("other screen", |_| screen.flag("alternate_on") == "1");
     }
