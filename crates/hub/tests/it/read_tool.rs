@@ -64,6 +64,18 @@ fn g2_proxy_read_calls_only_tools_that_are_marked_read_only() {
 }
 
 #[test]
+fn g8_proxy_read_accepts_properties_that_are_filled_in_with_nothing() {
+    let mut hub = hub(reading_settings());
+    let call = json!({"action": "call", "type": "tool", "path": "a_look", "args": {},
+        "query": null, "operations": null, "resultFile": null, "op": null, "lines": null, "filter": null});
+    assert!(read(&mut hub, &call).1);
+    let stored = json!({"action": "readresult", "resultFile": "spill:x.txt", "op": "head",
+        "type": null, "path": null, "args": null, "query": "", "operations": null, "filter": null});
+    let (result, _) = read(&mut hub, &stored);
+    assert_eq!(result["_meta"]["mcp-proxy/dispatch"]["code"], "file-refused");
+}
+
+#[test]
 fn g2_no_form_of_arguments_lets_proxy_read_call_another_tool() {
     let mut hub = hub(reading_settings());
     for arguments in [

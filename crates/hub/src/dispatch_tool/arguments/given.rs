@@ -151,7 +151,9 @@ impl GivenParameters {
         let Some(action) = self.action else {
             return Ok(());
         };
-        if let Some((name, _)) = self.unknown.first() {
+        let mut unknown = self.unknown.iter();
+        // Some clients fill in every property of the schema, and `proxy-read` has those of two tools.
+        if let Some((name, _)) = unknown.find(|(_, token)| !is_nothing(token)) {
             let taken = DispatchParameter::ALL
                 .into_iter()
                 .filter(|parameter| parameter.actions().contains(&action));
