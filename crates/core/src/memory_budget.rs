@@ -148,7 +148,7 @@ impl fmt::Display for OverBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "there is no room for a message of {} bytes: the messages that wait may have {} bytes in all (--memory-budget); try again later",
+            "the memory budget is full: this message has {} bytes, and all waiting messages may take {} (--memory-budget); try again later",
             self.bytes, self.limit
         )
     }

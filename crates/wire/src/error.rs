@@ -155,7 +155,7 @@ impl ErrorCode {
         own(
             Self::MEMORY_BUDGET,
             "MEMORY_BUDGET",
-            "the messages that wait in the proxy have --memory-budget bytes already",
+            "waiting messages have used up --memory-budget",
         ),
     ];
 

@@ -72,7 +72,10 @@ fn g8_proxy_read_accepts_properties_that_are_filled_in_with_nothing() {
     let stored = json!({"action": "readresult", "resultFile": "spill:x.txt", "op": "head",
         "type": null, "path": null, "args": null, "query": "", "operations": null, "filter": null});
     let (result, _) = read(&mut hub, &stored);
-    assert_eq!(result["_meta"]["mcp-proxy/dispatch"]["code"], "file-refused");
+    assert_eq!(
+        result["_meta"]["mcp-proxy/dispatch"]["code"],
+        "file-refused"
+    );
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub struct LsArgs {
     #[arg(long, hide = true, conflicts_with = "json")]
     pub ids: bool,
 
-    /// Of hubs only
+    /// List hubs only
     #[arg(long, hide = true)]
     pub hubs: bool,
 }
@@ -43,7 +43,7 @@ pub struct StatusArgs {
     #[arg(value_name = "ID")]
     pub id: Option<String>,
 
-    /// The same as ID
+    /// A running hub, by its id
     #[arg(long, value_name = "ID", conflicts_with = "id")]
     pub hub: Option<String>,
 

@@ -107,8 +107,8 @@ pub struct ServeArgs {
     #[arg(long, value_name = "N", value_parser = from_one_to::<NonZeroUsize>(MAX_THREADS.into()), help_heading = "Limits")]
     pub threads: Option<NonZeroUsize>,
 
-    /// What to answer clients that ask for 2026-07-28 (server/discover): `auto` offers it while all servers are known to speak
-    /// it, because questions of servers do not cross between the eras; `modern` always, `legacy` never [default: auto]
+    /// Whether to offer clients protocol revision 2026-07-28 (`server/discover`): `auto` only while every server is known to
+    /// speak it, `modern` always, `legacy` never [default: auto]
     #[arg(
         long,
         value_name = "WHICH",
@@ -175,14 +175,14 @@ pub enum ExposeArg {
     All,
 }
 
-/// What clients are told that ask for 2026-07-28.
+/// The answer to `server/discover`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum EraArg {
-    /// That it is there, if all servers are known to speak it
+    /// 2026-07-28, while every server is known to speak it
     Auto,
-    /// That it is there
+    /// 2026-07-28
     Modern,
-    /// That it is not
+    /// -32601, as a legacy server answers
     Legacy,
 }
 

@@ -9,7 +9,7 @@ use mcp_proxy_control::{
     ServersListResult,
 };
 use mcp_proxy_transport::control::{ControlClient, RunningProxy};
-use mcp_proxy_wire::terminal_text::sanitize;
+use mcp_proxy_wire::terminal_text::{sanitize, size_text};
 use serde_json::json;
 
 use super::choose_hub;
@@ -134,8 +134,9 @@ fn told(load: HubLoad, out: &mut impl Write) -> Result<()> {
     if memory_refused > 0 {
         writeln!(
             out,
-            "{memory_refused} messages were refused for want of memory; now {} of {} bytes are in use (--memory-budget).",
-            load.memory_used, load.memory_budget
+            "{memory_refused} messages were refused because --memory-budget was used up; now {} of {} are in use.",
+            size_text(load.memory_used as u64),
+            size_text(load.memory_budget as u64)
         )?;
     }
     if lost_notifications > 0 {
