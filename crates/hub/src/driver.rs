@@ -414,7 +414,7 @@ impl HubDriver {
         let failure = work.failure();
         let turns = Arc::clone(&self.work_turns);
         tokio::spawn(async move {
-            let _turn = turns.take(work.owner(), work.length()).await;
+            let _turn = turns.take(work.client(), work.length()).await;
             // Its client may have left, or changed its mind, while it waited for its turn.
             let is_wanted = |driver: Arc<HubDriver>| driver.lock().hub.wants(&work);
             if !driver.upgrade().is_some_and(is_wanted) {

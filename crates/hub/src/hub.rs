@@ -72,6 +72,7 @@ pub use spilling::DeclaredOutput;
 pub(crate) use spilling::shorten_result;
 use subscriptions::Subscriptions;
 use task_table::TaskTable;
+pub(crate) use work::WorkClient;
 pub use work::{FinishedWork, HubWork};
 use work::{PendingWork, WorkId};
 

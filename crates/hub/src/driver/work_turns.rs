@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use mcp_proxy_spill::SpillOwner;
 use rustc_hash::FxHashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::hub::WorkClient;
 
 /// Pieces of work at once. Each may hold a whole file in memory.
 const AT_ONCE: usize = 8;
@@ -27,7 +28,7 @@ pub(super) struct WorkTurns {
     all: Arc<Semaphore>,
     long: Arc<Semaphore>,
     /// Of clients that have work now.
-    of_clients: Mutex<FxHashMap<SpillOwner, Weak<Semaphore>>>,
+    of_clients: Mutex<FxHashMap<WorkClient, Weak<Semaphore>>>,
 }
 
 /// A place, until it is dropped.
@@ -47,7 +48,7 @@ impl WorkTurns {
     }
 
     /// Waits for a place.
-    pub(super) async fn take(&self, client: SpillOwner, length: WorkLength) -> WorkTurn {
+    pub(super) async fn take(&self, client: WorkClient, length: WorkLength) -> WorkTurn {
         let of_client = self.of_client(client);
         // A semaphore that is never closed gives what it is asked for.
         let own = Arc::clone(&of_client).acquire_owned().await.ok();
@@ -62,7 +63,7 @@ impl WorkTurns {
         }
     }
 
-    fn of_client(&self, client: SpillOwner) -> Arc<Semaphore> {
+    fn of_client(&self, client: WorkClient) -> Arc<Semaphore> {
         let mut clients = self
             .of_clients
             .lock()
@@ -83,9 +84,10 @@ mod tests {
     use std::task::{Context, Poll, Waker};
 
     use super::*;
+    use crate::server_link::ClientId;
 
     fn take_now(turns: &WorkTurns, client: u64, length: WorkLength) -> Option<WorkTurn> {
-        let taken = pin!(turns.take(SpillOwner(client), length));
+        let taken = pin!(turns.take(WorkClient::Session(ClientId(client)), length));
         match taken.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(turn) => Some(turn),
             Poll::Pending => None,

@@ -17,7 +17,7 @@ use super::listening::ClientListen;
 use super::log_levels::LogLevel;
 use super::parking::ParkedRequests;
 use super::requests::{CallName, ClientRequest};
-use super::work::WorkId;
+use super::work::{WorkClient, WorkId};
 use super::{Hub, HubAction};
 use crate::catalog::{ItemKind, ServerIndex};
 use crate::one_reading::second_reading;
@@ -60,6 +60,23 @@ pub(super) enum OpenRequest {
 }
 
 impl Client {
+    fn new(profile: usize, caller: Option<CallerKey>) -> Client {
+        Client {
+            profile,
+            caller,
+            era: None,
+            capabilities: None,
+            name: String::new(),
+            level: None,
+            shares: BTreeSet::new(),
+            open: FxHashMap::default(),
+            listens: Vec::new(),
+            parked: ParkedRequests::default(),
+            is_finished: false,
+            is_initialized: false,
+        }
+    }
+
     /// The era that it speaks. One that has shown none yet is taken for a legacy client.
     pub(super) fn era(&self) -> Era {
         self.era.unwrap_or(Era::Legacy)
@@ -87,6 +104,14 @@ impl Client {
         }
     }
 
+    /// Whose turns its work takes. Many legacy clients may have the same token, or none, but each has a session.
+    pub(super) fn work_client(&self, id: ClientId) -> WorkClient {
+        match self.caller {
+            Some(caller) if self.era() == Era::Modern => WorkClient::Caller(caller),
+            _ => WorkClient::Session(id),
+        }
+    }
+
     pub(super) fn deadline(&self) -> Option<Instant> {
         let listens = self.listens.iter().filter_map(ClientListen::deadline);
         listens.chain(self.parked.deadline()).min()
@@ -104,21 +129,7 @@ impl Hub {
             .iter()
             .position(|known| known.name == profile)?;
         let id = ClientId(self.next_id());
-        let client = Client {
-            profile,
-            caller,
-            era: None,
-            capabilities: None,
-            name: String::new(),
-            level: None,
-            shares: BTreeSet::new(),
-            open: FxHashMap::default(),
-            listens: Vec::new(),
-            parked: ParkedRequests::default(),
-            is_finished: false,
-            is_initialized: false,
-        };
-        self.clients.insert(id, client);
+        self.clients.insert(id, Client::new(profile, caller));
         Some(id)
     }
 
@@ -416,5 +427,21 @@ impl Hub {
     /// Sends a result, given as JSON.
     pub(super) fn result(&mut self, client: ClientId, id: &Id, result: &str) {
         self.send_to_client(client, result_message(id, result.as_bytes()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a3_two_http_clients_without_tokens_have_turns_of_their_own() {
+        let (one, other) = (ClientId(1), ClientId(2));
+        let mut client = Client::new(0, Some(CallerKey(7)));
+        assert_eq!(client.spill_owner(one), client.spill_owner(other));
+        assert_ne!(client.work_client(one), client.work_client(other));
+        // Each request of a modern client has an id of its own.
+        client.era = Some(Era::Modern);
+        assert_eq!(client.work_client(one), client.work_client(other));
     }
 }

@@ -10,7 +10,7 @@ use mcp_proxy_wire::{Era, ErrorCode, Id, Message, error_response};
 use super::Hub;
 use super::HubAction;
 use super::answers::{completed, result_message};
-use super::clients::OpenRequest;
+use super::clients::{CallerKey, OpenRequest};
 use super::dispatch_answers::{self, ListedConnection};
 use super::dispatch_calls::{FileCall, RoutedFileCall};
 use super::requests::ClientRequest;
@@ -26,13 +26,21 @@ use crate::server_link::ClientId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct WorkId(u64);
 
+/// Whose work takes turns with that of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum WorkClient {
+    /// A session.
+    Session(ClientId),
+    /// A client without sessions: each of its requests is a client of its own.
+    Caller(CallerKey),
+}
+
 /// Work for a thread that may wait for files.
 #[derive(Debug)]
 pub struct HubWork {
     id: WorkId,
     task: WorkTask,
-    /// Whose it is.
-    owner: SpillOwner,
+    client: WorkClient,
     /// What an answer is made with.
     request: Id,
     era: Era,
@@ -117,9 +125,9 @@ pub(super) struct PendingWork {
 }
 
 impl HubWork {
-    /// Whose work it is. Clients without sessions are told apart by their tokens.
-    pub fn owner(&self) -> SpillOwner {
-        self.owner
+    /// Whose work it is. Clients without sessions are told apart by their tokens and profiles.
+    pub(crate) fn client(&self) -> WorkClient {
+        self.client
     }
 
     /// How long it may take.
@@ -205,13 +213,15 @@ impl Hub {
             let Some(PendingWork { id: request, .. }) = self.works.get(&id) else {
                 return;
             };
-            let client = self.clients.get(&request_client);
+            let Some(client) = self.clients.get(&request_client) else {
+                return;
+            };
             let work = HubWork {
                 id,
                 task,
-                owner: client.map_or(SpillOwner(0), |client| client.spill_owner(request_client)),
+                client: client.work_client(request_client),
                 request: request.clone(),
-                era: client.map_or(Era::Legacy, |client| client.era()),
+                era: client.era(),
                 server_info: self.settings.server_info.clone(),
             };
             self.actions.push(HubAction::Work(Box::new(work)));
