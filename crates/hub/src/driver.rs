@@ -225,7 +225,7 @@ impl HubDriver {
                 () = tokio::time::sleep(deadline) => {}
                 () = hurry => {}
             }
-            self.with_hub(|hub| hub.fail_open_calls(Instant::now()));
+            self.with_hub(|hub| hub.fail_open_requests(Instant::now()));
             tokio::time::sleep(LAST_ANSWERS).await;
         }
         self.lock().clients.clear();

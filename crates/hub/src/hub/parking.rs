@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use mcp_proxy_wire::{Field, IdKey, Message};
+use mcp_proxy_wire::{ErrorCode, Field, IdKey, Message, error_response};
 
 use super::proxy_calls::{arguments_of, is_read_result};
 use super::requests::ClientRequest;
@@ -114,6 +114,18 @@ impl Hub {
             client.parked.has_waited = false;
         }
         self.release(id);
+    }
+
+    /// The requests of a client that wait fail.
+    pub(super) fn fail_parked(&mut self, client: ClientId, code: ErrorCode, text: &str) {
+        let Some(it) = self.clients.get_mut(&client) else {
+            return;
+        };
+        for parked in std::mem::take(&mut it.parked.requests) {
+            let id = parked.message.id();
+            self.send_to_client(client, error_response(id.as_ref(), code, text, None));
+        }
+        self.release(client);
     }
 
     /// A client does not want the answer to a request that waits. Returns whether there was such a request.

@@ -1,4 +1,4 @@
-//! The end of the hub: open calls may finish, new ones are refused.
+//! The end of the hub: open requests may finish, new ones are refused.
 
 use std::time::Instant;
 
@@ -6,7 +6,11 @@ use mcp_proxy_wire::{ErrorCode, error_response};
 
 use super::Hub;
 use super::requests::ClientRequest;
-use crate::server_link::CallId;
+use super::work::WorkId;
+use crate::server_link::{CallId, ClientId};
+
+/// For requests that have not been begun.
+const TRY_AGAIN: &str = "the hub is stopping; try again once it is running";
 
 impl Hub {
     /// Requests that come from now on are refused.
@@ -20,8 +24,23 @@ impl Hub {
         self.is_stopping && clients.all(|client| client.open.is_empty() && client.parked.is_empty())
     }
 
-    /// Open calls fail: there is no more time for them.
-    pub fn fail_open_calls(&mut self, now: Instant) {
+    /// Open requests fail: there is no more time for them.
+    pub fn fail_open_requests(&mut self, now: Instant) {
+        self.fail_open_calls(now);
+        let mut works: Vec<WorkId> = self.works.keys().copied().collect();
+        works.sort_unstable();
+        let code = ErrorCode::SERVER_UNAVAILABLE;
+        works
+            .into_iter()
+            .for_each(|work| self.fail_work(work, code, TRY_AGAIN));
+        let mut clients: Vec<ClientId> = self.clients.keys().copied().collect();
+        clients.sort_unstable();
+        clients
+            .into_iter()
+            .for_each(|client| self.fail_parked(client, code, TRY_AGAIN));
+    }
+
+    fn fail_open_calls(&mut self, now: Instant) {
         let mut open: Vec<CallId> = self.calls.keys().copied().collect();
         open.sort_unstable();
         for id in open {
@@ -35,7 +54,7 @@ impl Hub {
         }
     }
 
-    /// Refuses a request if the hub is stopping. Whether it has.
+    /// Refuses a request while the hub is stopping. Returns whether it did.
     pub(super) fn refuse_while_stopping(&mut self, request: ClientRequest<'_>) -> bool {
         let ClientRequest {
             client, message, ..
@@ -48,9 +67,8 @@ impl Hub {
         if !self.is_stopping || was_taken || is_ping {
             return false;
         }
-        let text = "the hub is stopping; try again when it has been started again";
         let id = message.id();
-        let answer = error_response(id.as_ref(), ErrorCode::SERVER_UNAVAILABLE, text, None);
+        let answer = error_response(id.as_ref(), ErrorCode::SERVER_UNAVAILABLE, TRY_AGAIN, None);
         self.send_to_client(client, answer);
         true
     }

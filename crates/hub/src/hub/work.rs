@@ -23,7 +23,7 @@ use crate::driver::WorkLength;
 use crate::server_link::ClientId;
 
 /// A piece of work that was begun for a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct WorkId(u64);
 
 /// Whose work takes turns with that of others.
@@ -267,6 +267,14 @@ impl Hub {
             client.open.remove(&pending.id.key());
         }
         Some(pending)
+    }
+
+    /// The request that this work was begun for fails. What comes of the work does not matter any more.
+    pub(super) fn fail_work(&mut self, work: WorkId, code: ErrorCode, text: &str) {
+        if let Some(PendingWork { client, id, .. }) = self.take_work(work) {
+            self.send_to_client(client, error_response(Some(&id), code, text, None));
+            self.release(client);
+        }
     }
 
     /// Work is done. If its client still waits, it gets the result.

@@ -47,6 +47,36 @@ fn count_of_tools(answer: &Value) -> usize {
 }
 
 #[test]
+fn d39_parked_requests_are_answered_when_the_hub_stops() {
+    let mut hub = cold_start(slow("slow"));
+    hub.client_says(1, LIST);
+    hub.take();
+    hub.stops_at_once();
+    let refused = last(&hub.take(), "C1");
+    assert_eq!(
+        (&refused["id"], &refused["error"]["code"]),
+        (&json!(2), &json!(-31001))
+    );
+}
+
+#[test]
+fn d39_work_for_a_request_is_given_up_when_the_hub_stops() {
+    let mut hub = cold_start(slow("slow"));
+    hub.client_says(1, &dispatch(2, &json!({"action": "list", "refresh": true})));
+    hub.take();
+    hub.stops_at_once();
+    let said = hub.take();
+    let refused = last(&said, "C1");
+    assert_eq!(
+        (&refused["id"], &refused["error"]["code"]),
+        (&json!(2), &json!(-31001))
+    );
+    // Nothing comes of the lists any more.
+    hub.start_server(2, ECHO);
+    assert!(!is_answered(&mut hub));
+}
+
+#[test]
 fn g6_the_first_list_waits_for_a_server_that_was_never_listed() {
     let mut hub = cold_start(slow("slow"));
     hub.client_says(1, LIST);

@@ -263,6 +263,17 @@ impl Transcript {
         self.act();
     }
 
+    /// The hub stops, and has no time for open requests.
+    pub(crate) fn stops_at_once(&mut self) {
+        self.line("! the hub stops");
+        self.hub.stop_taking_requests();
+        self.act();
+        assert!(!self.hub.is_drained());
+        self.hub.fail_open_requests(self.now);
+        self.act();
+        assert!(self.hub.is_drained());
+    }
+
     /// Changes the server `a`.
     pub(crate) fn change(&mut self, change: ServerChange) {
         self.line(&format!("! {change:?}"));
