@@ -75,15 +75,26 @@ pub struct HubReports {
     pub audit: Option<AuditCallback>,
 }
 
-/// What clients that do not keep up have cost them.
+/// How many notifications slow clients have lost, and how much memory waits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HubBacklog {
     /// Notifications that were not delivered since the hub started.
     pub lost_notifications: u64,
     /// Clients that have lost some and have not caught up yet.
     pub clients_behind: usize,
-    /// Bytes that wait in memory, how many may, and messages that were refused because of that.
-    pub memory: (usize, usize, u64),
+    /// How full the memory for messages is.
+    pub memory: MemoryLoad,
+}
+
+/// How full the memory for messages that wait is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemoryLoad {
+    /// Bytes that wait.
+    pub used: usize,
+    /// Bytes that may wait.
+    pub budget: usize,
+    /// Messages that there was no room for.
+    pub refused: u64,
 }
 
 /// A running hub.
@@ -202,11 +213,11 @@ impl HubDriver {
         let state = self.lock();
         HubBacklog {
             lost_notifications: state.lost_notifications,
-            memory: (
-                state.memory.used(),
-                state.memory.limit(),
-                state.memory.refused(),
-            ),
+            memory: MemoryLoad {
+                used: state.memory.used(),
+                budget: state.memory.limit(),
+                refused: state.memory.refused(),
+            },
             clients_behind: state
                 .clients
                 .values()

@@ -31,7 +31,7 @@ pub use catalog::{
     PublicDefinition, ServerIndex, ServerListing, ToolExposure, UnusableDefinition, ViewFilter,
     changed_kinds,
 };
-pub use driver::{HubBacklog, HubDriver, HubReports, HubServer};
+pub use driver::{HubBacklog, HubDriver, HubReports, HubServer, MemoryLoad};
 pub use hub::{
     AnswerRendering, AuditRecord, BuiltCatalog, BuiltConfiguration, CallOutcome, CallerKey,
     CatalogBuild, DeclaredOutput, FinishedWork, Hub, HubAction, HubWork, LinkClosed,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use mcp_proxy_core::{BoxFuture, FrameReader, LinkEnd};
 use mcp_proxy_wire::{Frame, Kind, Message, Origin, StreamId};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout_at};
 
 use super::HubDriver;
@@ -26,13 +26,13 @@ const WARN_EVERY: Duration = Duration::from_secs(5);
 /// The feeding end.
 pub(super) struct ClientQueue {
     sender: mpsc::Sender<Box<Frame>>,
-    missed: Arc<Mutex<Missed>>,
+    missed: Arc<MissedMessages>,
 }
 
 /// The reading end.
 pub(super) struct ClientQueueReader {
     receiver: mpsc::Receiver<Box<Frame>>,
-    missed: Arc<Mutex<Missed>>,
+    missed: Arc<MissedMessages>,
     driver: Weak<HubDriver>,
     client: ClientId,
     /// No further warning before this.
@@ -53,6 +53,14 @@ pub(super) enum Queued {
     Refused,
 }
 
+/// What a client has missed, known to both ends.
+#[derive(Debug, Default)]
+struct MissedMessages {
+    missed: Mutex<Missed>,
+    /// There is something to tell. The client may be idle.
+    news: Notify,
+}
+
 /// What a client has missed since it was last told.
 #[derive(Debug, Default)]
 struct Missed {
@@ -68,7 +76,7 @@ pub(super) fn client_queue(
     client: ClientId,
 ) -> (ClientQueue, ClientQueueReader) {
     let (sender, receiver) = mpsc::channel(ALL);
-    let missed = Arc::<Mutex<Missed>>::default();
+    let missed = Arc::<MissedMessages>::default();
     let reader = ClientQueueReader {
         receiver,
         missed: Arc::clone(&missed),
@@ -86,7 +94,7 @@ impl ClientQueue {
         if waiting >= NOTIFICATIONS_UP_TO
             && let Some(kind) = losable_kind(&message)
         {
-            return lock(&self.missed).add(kind, message);
+            return self.miss(kind, message);
         }
         match self.sender.try_send(frame(message)) {
             Ok(()) => Queued::Waits,
@@ -94,27 +102,29 @@ impl ClientQueue {
         }
     }
 
-    /// A notification for the client was dropped for want of memory.
-    pub(super) fn note_lost(&self) -> Queued {
-        lock(&self.missed).lose()
+    /// There is no room for a notification.
+    pub(super) fn miss(&self, kind: LosableKind, message: Message) -> Queued {
+        let queued = self.missed.lock().add(kind, message);
+        self.missed.news.notify_one();
+        queued
     }
 
     /// Whether the client has missed something that it has not been told of.
     pub(super) fn is_behind(&self) -> bool {
-        !lock(&self.missed).is_empty()
+        !self.missed.lock().is_empty()
     }
 }
 
 /// Notifications that a client can do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LosableKind {
+pub(super) enum LosableKind {
     /// It says something once.
     Event,
     /// It says that something is not as it was, and is as true later.
     Change,
 }
 
-fn losable_kind(message: &Message) -> Option<LosableKind> {
+pub(super) fn losable_kind(message: &Message) -> Option<LosableKind> {
     if message.kind() != Kind::Notification {
         return None;
     }
@@ -127,6 +137,12 @@ fn losable_kind(message: &Message) -> Option<LosableKind> {
         | "notifications/resources/list_changed"
         | "notifications/resources/updated" => Some(LosableKind::Change),
         _ => None,
+    }
+}
+
+impl MissedMessages {
+    fn lock(&self) -> MutexGuard<'_, Missed> {
+        self.missed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -159,7 +175,7 @@ impl ClientQueueReader {
     /// What a client that has caught up is told about what it missed.
     fn take_missed(&mut self, into: &mut Vec<Frame>) {
         let (lost, changes) = {
-            let mut missed = lock(&self.missed);
+            let mut missed = self.missed.lock();
             (
                 std::mem::take(&mut missed.lost),
                 std::mem::take(&mut missed.changes),
@@ -181,9 +197,12 @@ impl ClientQueueReader {
             if !into.is_empty() {
                 return Ok(());
             }
-            let has_all = lock(&self.missed).is_empty();
+            let has_all = self.missed.lock().is_empty();
             let next = match has_all {
-                true => self.receiver.recv().await,
+                true => tokio::select! {
+                    next = self.receiver.recv() => next,
+                    () = self.missed.news.notified() => continue,
+                },
                 false => {
                     let quiet_until = self.quiet_until.unwrap_or_else(Instant::now);
                     match timeout_at(quiet_until, self.receiver.recv()).await {
@@ -214,10 +233,6 @@ impl FrameReader for ClientQueueReader {
 
 fn frame(message: Message) -> Box<Frame> {
     Box::new(Frame::message(StreamId::Only, Origin::Server, message))
-}
-
-fn lock(missed: &Mutex<Missed>) -> MutexGuard<'_, Missed> {
-    missed.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -265,6 +280,19 @@ mod tests {
         assert_eq!(read(&mut reader).await.len(), 1);
         assert!(!queue.is_behind());
         assert_eq!(queue.push(message(LOG)), Queued::Waits);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a5_an_idle_client_is_told_of_what_there_was_no_memory_for() {
+        let (queue, mut reader) = client_queue(Weak::new(), ClientId(1));
+        let idle = tokio::spawn(async move { read(&mut reader).await });
+        tokio::task::yield_now().await;
+        assert_eq!(
+            queue.miss(LosableKind::Change, message(TOOLS)),
+            Queued::Waits
+        );
+        assert_eq!(idle.await.unwrap().len(), 1);
+        assert!(!queue.is_behind());
     }
 
     #[tokio::test(start_paused = true)]

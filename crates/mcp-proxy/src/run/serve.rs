@@ -267,13 +267,12 @@ impl ServerManagement for HubManagement {
     fn load(&self) -> HubLoad {
         let driver = self.hub.driver.get();
         let backlog = driver.map(|driver| driver.backlog()).unwrap_or_default();
-        let (memory_used, memory_budget, memory_refused) = backlog.memory;
         HubLoad {
             lost_notifications: backlog.lost_notifications,
             clients_behind: backlog.clients_behind,
-            memory_used,
-            memory_budget,
-            memory_refused,
+            memory_used: backlog.memory.used,
+            memory_budget: backlog.memory.budget,
+            memory_refused: backlog.memory.refused,
         }
     }
 
