@@ -427,8 +427,7 @@ impl HubDriver {
         tokio::spawn(async move {
             let _turn = turns.take(work.client(), work.length()).await;
             // Its client may have left, or changed its mind, while it waited for its turn.
-            let is_wanted = |driver: Arc<HubDriver>| driver.lock().hub.wants(&work);
-            if !driver.upgrade().is_some_and(is_wanted) {
+            if !work.is_wanted() {
                 return;
             }
             let done = tokio::task::spawn_blocking(move || work.run(Instant::now())).await;

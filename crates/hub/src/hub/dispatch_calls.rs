@@ -396,10 +396,13 @@ impl FileCall {
         self,
         files: &OwnedFiles,
         now: Instant,
+        is_wanted: &dyn Fn() -> bool,
     ) -> Result<RoutedFileCall, DispatchToolError> {
         let arguments = match &self.call.arguments {
             DispatchArguments::None => None,
-            DispatchArguments::Inline(arguments) => Some(with_results(arguments, files, now)?),
+            DispatchArguments::Inline(arguments) => {
+                Some(with_results(arguments, files, now, is_wanted)?)
+            }
             DispatchArguments::File(file) => {
                 let arguments = files.store.arguments(files.owner, file, now);
                 Some(arguments.map_err(|error| match error {

@@ -1,6 +1,6 @@
 //! What the hub does for a client's request apart from its other messages: files, and lists that take milliseconds.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -41,6 +41,8 @@ pub struct HubWork {
     id: WorkId,
     task: WorkTask,
     client: WorkClient,
+    /// Gone when nobody waits for an answer any more.
+    wish: Weak<()>,
     /// What an answer is made with.
     request: Id,
     era: Era,
@@ -122,9 +124,16 @@ pub(super) struct PendingWork {
     id: Id,
     request: Message,
     sequence: Option<u64>,
+    /// Tells the work for it that somebody waits.
+    wish: Arc<()>,
 }
 
 impl HubWork {
+    /// Whether somebody still waits for it.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wish.strong_count() > 0
+    }
+
     /// Whose work it is. Clients without sessions are told apart by their tokens and profiles.
     pub(crate) fn client(&self) -> WorkClient {
         self.client
@@ -188,10 +197,12 @@ impl HubWork {
             WorkTask::ProxyResource { files, uri } => {
                 answer(&dispatch_answers::proxy_resource(&files, uri, now))
             }
-            WorkTask::LoadArguments { files, call } => match call.load(&files, now) {
-                Ok(routed) => WorkOutcome::Call(Box::new(routed)),
-                Err(error) => answer(&call_error(&error)),
-            },
+            WorkTask::LoadArguments { files, call } => {
+                match call.load(&files, now, &|| self.wish.strong_count() > 0) {
+                    Ok(routed) => WorkOutcome::Call(Box::new(routed)),
+                    Err(error) => answer(&call_error(&error)),
+                }
+            }
         };
         FinishedWork {
             id: self.id,
@@ -201,16 +212,11 @@ impl HubWork {
 }
 
 impl Hub {
-    /// Whether somebody still waits for this work.
-    pub fn wants(&self, work: &HubWork) -> bool {
-        self.works.contains_key(&work.id)
-    }
-
     /// Has something done for a request, which stays open until then.
     pub(super) fn begin_work(&mut self, request: ClientRequest<'_>, task: WorkTask) {
         let request_client = request.client;
         if let Some(id) = self.keep_open(request) {
-            let Some(PendingWork { id: request, .. }) = self.works.get(&id) else {
+            let Some(pending) = self.works.get(&id) else {
                 return;
             };
             let Some(client) = self.clients.get(&request_client) else {
@@ -220,7 +226,8 @@ impl Hub {
                 id,
                 task,
                 client: client.work_client(request_client),
-                request: request.clone(),
+                wish: Arc::downgrade(&pending.wish),
+                request: pending.id.clone(),
                 era: client.era(),
                 server_info: self.settings.server_info.clone(),
             };
@@ -239,6 +246,7 @@ impl Hub {
             id,
             request: request.message.clone(),
             sequence: request.sequence,
+            wish: Arc::default(),
         };
         self.works.insert(work, pending);
         Some(work)
@@ -287,6 +295,7 @@ impl Hub {
             id,
             request,
             sequence,
+            wish: _,
         } = pending;
         match finished.outcome {
             WorkOutcome::Answer(answer) => self.send_to_client(client, answer),
