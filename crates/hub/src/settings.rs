@@ -102,6 +102,8 @@ pub struct ServerSettings {
     pub disabled: Option<String>,
     /// Its entry turns it off, so it is not missed.
     pub is_turned_off: bool,
+    /// It runs elsewhere, so the hub connects to it and does not start it.
+    pub is_remote: bool,
     /// When it is started.
     pub start: StartMode,
     /// What is known of the eras that it speaks, before it is asked.

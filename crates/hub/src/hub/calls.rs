@@ -9,7 +9,7 @@ use super::batches::BatchId;
 use super::clients::OpenRequest;
 use super::dispatch_calls::DispatchForm;
 use super::links::with_name;
-use super::lost_calls::STARTED_AGAIN;
+use super::lost_calls::next_start;
 use super::requests::ClientRequest;
 use super::result_cache::CacheUse;
 use super::tasks::TaskPage;
@@ -294,7 +294,7 @@ impl Hub {
         }
         if code == ErrorCode::SERVER_EXITED {
             text.push_str(self.unknown_outcome(id));
-            text.push_str(STARTED_AGAIN);
+            text.push_str(server.map_or("", next_start));
         }
         text
     }

@@ -6,11 +6,9 @@ use mcp_proxy_wire::ErrorCode;
 
 use super::calls::Call;
 use super::links::with_name;
+use super::servers::Server;
 use super::{Hub, OpenLink, WrittenUpTo};
 use crate::server_link::{CallId, LinkId};
-
-/// What to do about a call whose server has gone.
-pub(super) const STARTED_AGAIN: &str = "; the next call starts it again";
 
 impl Hub {
     /// Whether a call may be sent again: it has certainly not reached the server, or it does no harm if it has.
@@ -77,12 +75,18 @@ impl Hub {
                 false => (ErrorCode::SERVER_UNAVAILABLE, ""),
             };
             let server = self.server(link.server);
-            let again = match server.disabled_reason() {
-                None => STARTED_AGAIN,
-                Some(_) => "",
-            };
+            let again = next_start(server);
             let text = with_name(server.name(), &format!("{reason}{outcome}{again}"));
             self.fail_call(id, code, &text, now);
         }
+    }
+}
+
+/// How a server that has gone comes back, for those whose calls it has failed.
+pub(super) fn next_start(server: &Server) -> &'static str {
+    match (server.disabled_reason(), server.settings.is_remote) {
+        (Some(_), _) => "",
+        (None, true) => "; the next call connects to it again",
+        (None, false) => "; the next call starts it again",
     }
 }

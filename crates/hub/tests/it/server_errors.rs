@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use mcp_proxy_hub::ServerChange;
+use mcp_proxy_hub::{ServerChange, ServerSettings};
 
+use crate::dispatch::last;
 use crate::transcript::{ECHO, Transcript, call, server, settings};
 
 #[test]
@@ -78,4 +79,32 @@ fn every_error_about_a_server_names_it() {
     hub.client_says(1, &call(2, "a_echo"));
     let told = errors(&mut hub);
     assert!(told[0].1.contains('a'), "{told:?}");
+}
+
+#[test]
+fn a_lost_call_tells_how_its_server_comes_back() {
+    let gone =
+        r#"{"jsonrpc":"2.0","id":3,"error":{"code":-31002,"message":"the server has gone"}}"#;
+    for (is_remote, way) in [(true, "connects to it again"), (false, "starts it again")] {
+        for ends_first in [true, false] {
+            let remote = ServerSettings {
+                is_remote,
+                ..server("a")
+            };
+            let mut hub = Transcript::new(settings(), vec![remote]);
+            hub.start_server(1, ECHO);
+            hub.client();
+            hub.initialize(1, "{}");
+            hub.client_says(1, &call(1, "a_echo"));
+            hub.take();
+            match ends_first {
+                true => hub.server_ends(1, "the connection was closed"),
+                false => hub.server_says(1, gone),
+            }
+            let failed = last(&hub.take(), "C1");
+            assert_eq!(failed["error"]["code"], -31002);
+            let text = failed["error"]["message"].as_str().unwrap();
+            assert!(text.ends_with(way), "{text}");
+        }
+    }
 }

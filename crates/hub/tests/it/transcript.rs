@@ -51,6 +51,7 @@ pub(crate) fn server(name: &str) -> ServerSettings {
         naming: Arc::new(naming),
         disabled: None,
         is_turned_off: false,
+        is_remote: false,
         start: StartMode::Eager,
         eras: KnownEras::None,
         scope: SharingScope::Auto,

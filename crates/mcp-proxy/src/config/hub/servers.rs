@@ -64,6 +64,7 @@ fn server_target(
             naming: Arc::new(naming(alias, server.name.as_str(), options, hub)),
             disabled,
             is_turned_off: matches!(server.state, Err(ServerProblem::Disabled)),
+            is_remote: matches!(&server.state, Ok(spec) if matches!(spec.target, ServerTarget::Url { .. })),
             start: options.start.or(hub.start).unwrap_or(StartMode::Eager),
             eras: known_eras(server),
             scope: options.scope,
