@@ -150,7 +150,11 @@ impl GrepOutput {
 
     pub(super) fn into_text(mut self) -> Vec<u8> {
         if self.match_count == 0 {
-            self.text.extend_from_slice(b"(no matches)");
+            let note: &[u8] = match self.is_stopped {
+                true => b"(no matches in the part that was searched)",
+                false => b"(no matches)",
+            };
+            self.text.extend_from_slice(note);
         }
         if self.is_stopped {
             let note = b"\n[Stopped: the search takes too long, and the rest of the file was not searched. Use a simpler pattern.]";

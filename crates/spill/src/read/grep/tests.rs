@@ -207,6 +207,8 @@ fn a3_a_search_of_one_long_line_ends_in_time() {
             panic!("facts of a search");
         };
         assert!(match_count <= count, "{pattern}");
+        let says_part = part.text.starts_with(b"(no matches in the part");
+        assert_eq!(says_part, match_count == 0, "{pattern}");
     }
 }
 
