@@ -223,7 +223,7 @@ impl FoundServers {
                 return true;
             };
             if file_is_gemini {
-                draft.rewrite_texts(entries::gemini_variable);
+                draft.rewrite_texts(entries::gemini_variables);
             }
             match (format.translate)(&mut draft) {
                 EntryUse::Server => true,
@@ -241,7 +241,7 @@ impl FoundServers {
                 why,
             });
         }
-        self.is_settings_file |= format.other_keys == OtherKeys::Settings;
+        self.is_settings_file |= file_is_gemini || format.other_keys == OtherKeys::Settings;
         self.tables.push(ServerTable {
             path: table.path().to_owned(),
             wins: false,

@@ -238,6 +238,27 @@ fn d3_gemini() {
 }
 
 #[test]
+fn r6_gemini_fills_in_a_variable_inside_a_text_and_has_other_settings() {
+    let text = include_str!("../clients/gemini-settings.json");
+    let config = parse("settings.json", text);
+    let mut stream = headers(&config, "stream");
+    stream.sort();
+    let expected = [
+        "authorization: Bearer tok-en-from-env",
+        "x-price: $5 $UNSET",
+    ];
+    assert_eq!(stream, expected);
+    assert!(config.secrets().contains(&"tok-en-from-env".to_owned()));
+    for warning in &config.warnings {
+        let ConfigWarning::UnknownKeys { keys, .. } = warning else {
+            panic!("{warning}");
+        };
+        let is_of_entry = |path: &str| path.starts_with("mcpServers.");
+        assert!(keys.iter().all(|key| is_of_entry(&key.path)), "{warning}");
+    }
+}
+
+#[test]
 fn d3_windsurf_and_cline_and_roo() {
     let text = include_str!("../clients/windsurf-mcp_config.json");
     let config = parse("mcp_config.json", text);

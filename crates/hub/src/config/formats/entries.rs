@@ -341,20 +341,42 @@ pub(super) fn is_gemini(root: &DocumentValue, entries: &[DocumentMember]) -> boo
         || entries.iter().any(|entry| has(&entry.value, &own_keys))
 }
 
-/// `$NAME` as the whole string.
-pub(super) fn gemini_variable(text: &str) -> String {
-    match text.strip_prefix('$').filter(|name| is_variable_name(name)) {
-        Some(name) => format!("${{{name}}}"),
-        None => text.to_owned(),
+/// `$NAME` anywhere, as Gemini CLI does: a name that is not set stays as it is, which may be meant for a shell. As the whole
+/// string it must be set.
+pub(super) fn gemini_variables(text: &str) -> String {
+    if let Some(name) = text.strip_prefix('$').filter(|name| is_variable_name(name)) {
+        return format!("${{{name}}}");
     }
+    let mut rewritten = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        let (before, found) = rest.split_at(at);
+        let name_start = found.len() - found.trim_start_matches('$').len();
+        let (dollars, behind) = found.split_at(name_start);
+        // `${NAME}` is known as it is.
+        let name_end = match behind.starts_with('{') {
+            true => behind.find('}'),
+            false => behind.find(|letter: char| !is_word(letter)),
+        };
+        let (name, after) = behind.split_at(name_end.unwrap_or(behind.len()));
+        rewritten.push_str(before);
+        match dollars == "$" && is_variable_name(name) {
+            true => rewritten.push_str(&format!("${{{name}:-${name}}}")),
+            false => rewritten.extend([dollars, name]),
+        }
+        rest = after;
+    }
+    rewritten + rest
 }
 
 fn is_variable_name(name: &str) -> bool {
     !name.starts_with(|first: char| first.is_ascii_digit())
         && !name.is_empty()
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && name.chars().all(is_word)
+}
+
+fn is_word(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
 }
 
 /// `{env:NAME}` and `{file:path}`; the latter cannot be filled in here, and the server is disabled with a reason.
@@ -446,9 +468,13 @@ mod tests {
             (continue_variables, "${{ secrets.KEY }}!", "${KEY}!"),
             (continue_variables, "${{KEY}} ${OTHER}", "${KEY} ${OTHER}"),
             (continue_variables, "${{ x", "${{ x"),
-            (gemini_variable, "$MY_KEY", "${MY_KEY}"),
-            (gemini_variable, "costs $5", "costs $5"),
-            (gemini_variable, "$5", "$5"),
+            (gemini_variables, "$MY_KEY", "${MY_KEY}"),
+            (gemini_variables, "costs $5", "costs $5"),
+            (gemini_variables, "$5", "$5"),
+            (gemini_variables, "Bearer $KEY", "Bearer ${KEY:-$KEY}"),
+            (gemini_variables, "$A-$B.", "${A:-$A}-${B:-$B}."),
+            (gemini_variables, "${A:-$B} $${C}", "${A:-$B} $${C}"),
+            (gemini_variables, "$$A ${B $", "$$A ${B $"),
         ] {
             assert_eq!(rewrite(text), expected, "{text}");
         }
