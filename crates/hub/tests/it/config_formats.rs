@@ -184,6 +184,19 @@ fn d3_goose() {
 }
 
 #[test]
+fn r7_a_table_that_is_null_is_as_good_as_none() {
+    let entry = "extensions: {a: {type: stdio, cmd: x, envs: , env_keys: [API_TOKEN]}}\n";
+    let config = parse("config.yaml", entry);
+    assert_eq!(env(&config, "a"), ["API_TOKEN=tok-en-from-env"]);
+    let entry = "mcpServers: [{name: a, url: 'https://a.example/mcp', apiKey: k-0123456789, headers: null}]\n";
+    let config = parse("config.yaml", entry);
+    assert_eq!(
+        headers(&config, "a"),
+        ["authorization: Bearer k-0123456789"]
+    );
+}
+
+#[test]
 fn d3_continue() {
     let text = include_str!("../clients/continue-config.yaml");
     let config = parse("config.yaml", text);

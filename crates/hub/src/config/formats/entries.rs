@@ -77,14 +77,15 @@ impl<'a> EntryDraft<'a> {
         }
     }
 
-    /// A table in the entry, which is made if it is missing.
+    /// A table in the entry, which is made if it is missing or null.
     fn table(
         &mut self,
         key: &str,
         written: &str,
         start: usize,
     ) -> Option<&mut Vec<DocumentMember>> {
-        if self.get(key).is_none() {
+        let found = self.get(key).map(|value| &value.content);
+        if matches!(found, None | Some(DocumentContent::Null)) {
             self.0.retain(|member| member.key != key);
             self.0.push(DocumentMember {
                 key: key.to_owned(),
