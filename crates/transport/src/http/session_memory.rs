@@ -131,7 +131,11 @@ impl SessionMemory {
         };
         let mut state = memory.state();
         for SavedSession { key, opening, used } in saved {
-            let used = SystemTime::UNIX_EPOCH + Duration::from_secs(used);
+            // A damaged file may name a time that there is not.
+            let used = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(used));
+            let Some(used) = used else {
+                continue;
+            };
             // A time to come is a clock that was set back.
             let used = used.min(SystemTime::now());
             let session = RememberedSession { opening, used };
@@ -320,5 +324,20 @@ mod tests {
             opening(&json!({"experimental": "x".repeat(OPENING_MAX)})),
             None
         );
+    }
+
+    #[test]
+    fn r10_a_time_that_there_is_not_is_left_out() {
+        let memory = SessionMemory::new(Vec::new(), 2, DAY);
+        let key = |id: &str| SessionKey::new(id, &caller(None, "/mcp"));
+        for id in ["a", "b"] {
+            memory.remember(key(id), opening(&json!({})).unwrap());
+        }
+        let mut saved = memory.saved();
+        let damaged = SessionKey(saved[0].key.clone());
+        saved[0].used = u64::MAX;
+        let next = SessionMemory::new(saved, 2, DAY);
+        assert_eq!(next.find(&damaged), None);
+        assert_eq!(next.saved().len(), 1);
     }
 }
