@@ -292,6 +292,27 @@ fn d3_windsurf_and_cline_and_roo() {
 }
 
 #[test]
+fn r8_all_lists_of_denied_tools_count() {
+    let text = r#"{"mcpServers": {
+        "own": {"command": "x", "excludeTools": ["b"], "mcp-proxy": {"deny": ["a"]}},
+        "two": {"command": "x", "excludeTools": ["a"], "disabledTools": ["b"]},
+        "null": {"command": "x", "disabledTools": ["a", "b"], "mcp-proxy": {"deny": null}}
+    }}"#;
+    let config = try_read(text).unwrap();
+    for name in ["own", "two", "null"] {
+        let allowed = allowed(&config, name, &["a", "b", "c"]);
+        assert_eq!(allowed, [false, false, true], "{name}");
+    }
+    let text =
+        "[mcp_servers.a]\ncommand = 'x'\ndisabled_tools = ['a']\nmcp-proxy = {deny = ['b']}\n";
+    let config = parse("config.toml", text);
+    assert_eq!(
+        allowed(&config, "a", &["a", "b", "c"]),
+        [false, false, true]
+    );
+}
+
+#[test]
 fn d3_amp_and_copilot() {
     let text = include_str!("../clients/amp-settings.json");
     let config = parse("settings.json", text);

@@ -84,8 +84,7 @@ impl<'a> EntryDraft<'a> {
         written: &str,
         start: usize,
     ) -> Option<&mut Vec<DocumentMember>> {
-        let found = self.get(key).map(|value| &value.content);
-        if matches!(found, None | Some(DocumentContent::Null)) {
+        if self.get(key).is_none_or(is_null) {
             self.0.retain(|member| member.key != key);
             self.0.push(DocumentMember {
                 key: key.to_owned(),
@@ -104,12 +103,14 @@ impl<'a> EntryDraft<'a> {
         }
     }
 
-    /// Adds a member to a table of the entry, unless it is there.
+    /// Adds a member to a table of the entry, unless it is there and not null.
     fn add_to(&mut self, key: &str, added: DocumentMember) {
         let written = if key == OWN_KEY { "" } else { key };
-        if let Some(members) = self.table(key, written, added.key_start)
-            && members.iter().all(|member| member.key != added.key)
-        {
+        let Some(members) = self.table(key, written, added.key_start) else {
+            return;
+        };
+        members.retain(|member| member.key != added.key || !is_null(&member.value));
+        if members.iter().all(|member| member.key != added.key) {
             members.push(added);
         }
     }
@@ -129,6 +130,21 @@ impl<'a> EntryDraft<'a> {
             member.value.content = content;
             self.add_to(OWN_KEY, member);
         }
+    }
+
+    /// Adds a list of tools to those that the entry denies already: all of them are meant.
+    fn deny(&mut self, key: &str) {
+        let added = self.get(key).and_then(|value| names(&value.content));
+        let own = self.0.iter_mut().find(|member| member.key == OWN_KEY);
+        if let Some(DocumentContent::List(added)) = added
+            && let Some(DocumentContent::Table(options)) = own.map(|own| &mut own.value.content)
+            && let Some(denied) = options.iter_mut().find(|option| option.key == "deny")
+            && let DocumentContent::List(denied) = &mut denied.value.content
+        {
+            denied.extend(added);
+            self.forget(&[key]);
+        }
+        self.set_option(key, "deny", names);
     }
 
     /// A header whose value is made from the text of a key.
@@ -176,8 +192,8 @@ pub(super) fn plain(entry: &mut EntryDraft<'_>) -> EntryUse {
     entry.rename_type("local", "stdio");
     entry.set_option("tools", "allow", names);
     entry.set_option("includeTools", "allow", names);
-    entry.set_option("excludeTools", "deny", names);
-    entry.set_option("disabledTools", "deny", names);
+    entry.deny("excludeTools");
+    entry.deny("disabledTools");
     match entry.get("name").is_some() {
         true => continue_entry(entry),
         false => EntryUse::Server,
@@ -251,7 +267,7 @@ pub(super) fn codex(entry: &mut EntryDraft<'_>) -> EntryUse {
     entry.set_option("startup_timeout_ms", "start-timeout", milliseconds);
     entry.set_option("tool_timeout_sec", "call-timeout", seconds);
     entry.set_option("enabled_tools", "allow", names);
-    entry.set_option("disabled_tools", "deny", names);
+    entry.deny("disabled_tools");
     entry.set_option("env_vars", "inherit-env", names);
     entry.rename("http_headers", "headers");
     entry.set_header("bearer_token_env_var", "Authorization", |name| {
@@ -407,6 +423,10 @@ fn replace_references(text: &str, open: &str, close: &str) -> String {
         rest = after;
     }
     rewritten + rest
+}
+
+fn is_null(value: &DocumentValue) -> bool {
+    matches!(value.content, DocumentContent::Null)
 }
 
 fn bearer(token: &str) -> String {
