@@ -1,8 +1,8 @@
 //! The sessions of HTTP clients, kept in a file, so that a hub that is started again knows them: some clients never open
 //! another.
 //!
-//! The file is of this hub alone: of its address and its configuration. It is written whenever a session comes or goes, so
-//! that `kill -9` leaves it as it should be. What is in it does not let its reader use a session ([`SessionMemory`]), and only
+//! The file is of this hub alone: of its address and its configuration. It is written when a session comes or goes, at most once
+//! a second, so that `kill -9` leaves it as it should be. What is in it does not let its reader use a session ([`SessionMemory`]), and only
 //! the user can read it.
 
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
@@ -25,6 +25,8 @@ use crate::printer;
 const KEPT_MAX: usize = 1024;
 /// Bytes of a file.
 const SIZE_MAX: u64 = 8 << 20;
+/// The file is not written again for so long.
+const PAUSE: Duration = Duration::from_secs(1);
 /// A file that was not written for this long is that of a hub which is not coming back.
 const OLD: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
@@ -72,7 +74,8 @@ impl KeptSessions {
         self.write();
     }
 
-    /// Writes the file when something has changed. Changes that come while it is written are in it the next time.
+    /// Writes the file when something has changed. Changes that come while it is written or in the pause after that are in it
+    /// the next time.
     async fn follow(self: Arc<Self>) {
         loop {
             self.memory.wait_for_change().await;
@@ -83,6 +86,7 @@ impl KeptSessions {
             {
                 return;
             }
+            tokio::time::sleep(PAUSE).await;
         }
     }
 
@@ -110,7 +114,7 @@ fn identity(hub: &HubTarget, address: &str) -> u64 {
     hash.finish()
 }
 
-/// Others may neither look into the folder nor put anything there. Of a folder of another user that cannot be said.
+/// Others may neither look into the folder nor put anything there. Fails for a folder of another user.
 fn make_private(folder: &Path) -> std::io::Result<()> {
     DirBuilder::new()
         .recursive(true)
