@@ -5,10 +5,10 @@
 //! a second, so that `kill -9` leaves it as it should be. What is in it does not let its reader use a session ([`SessionMemory`]), and only
 //! the user can read it.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, Permissions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::Read as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -18,6 +18,7 @@ use mcp_proxy_session::store;
 use mcp_proxy_transport::http::{SavedSession, SessionMemory};
 use serde::{Deserialize, Serialize};
 
+use super::json_file::{self, remove};
 use crate::config::{Config, HubTarget};
 use crate::printer;
 
@@ -95,7 +96,7 @@ impl KeptSessions {
         let sessions = self.memory.saved();
         let written = match sessions.is_empty() {
             true => remove(&self.path),
-            false => replace(&self.path, &SessionsFile { sessions }),
+            false => json_file::write(&self.path, &SessionsFile { sessions }),
         };
         if let Err(error) = written {
             printer::say(&format!(
@@ -128,28 +129,6 @@ fn read(path: &Path) -> Option<SessionsFile> {
     let file = File::open(path).ok()?;
     file.take(SIZE_MAX).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok()
-}
-
-/// Writes the file whole or not at all.
-fn replace(path: &Path, file: &SessionsFile) -> std::io::Result<()> {
-    let draft = path.with_extension(format!("{}.new", std::process::id()));
-    remove(&draft)?;
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    let written = options.open(&draft).and_then(|out| {
-        serde_json::to_writer(out, file)?;
-        std::fs::rename(&draft, path)
-    });
-    written.inspect_err(|_| {
-        let _ = remove(&draft);
-    })
-}
-
-fn remove(path: &Path) -> std::io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// Removes what hubs have left behind that were not started again.
