@@ -1,9 +1,9 @@
 //! The sessions of HTTP clients, kept in a file, so that a hub that is started again knows them: some clients never open
 //! another.
 //!
-//! The file is of this hub alone: of its address and its configuration. It is written when a session comes or goes, at most once
-//! a second, so that `kill -9` leaves it as it should be. What is in it does not let its reader use a session ([`SessionMemory`]), and only
-//! the user can read it.
+//! The file is of this hub alone: of its address and its configuration. It is written when a session comes or goes, at most
+//! once a second, so that `kill -9` leaves it as it should be. What is in it does not let its reader use a session
+//! ([`SessionMemory`]), and only the user can read it.
 
 use std::fs::{DirBuilder, File, Permissions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
