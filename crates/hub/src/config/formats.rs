@@ -193,10 +193,10 @@ impl FoundServers {
         }))
     }
 
-    /// Leaves out the keys that are known after all.
+    /// Leaves out the keys that are known after all. Among a client's settings only our own key can be misspelt.
     pub(super) fn keep_mistakes(&self, unknown: &mut Vec<UnknownConfigKey>) {
         match self.is_settings_file {
-            true => unknown.clear(),
+            true => unknown.retain(|key| key.suggestion == Some(OWN_KEY)),
             false => unknown.retain(|key| !KEYS.contains(&key.path.as_str())),
         }
     }

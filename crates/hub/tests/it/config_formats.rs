@@ -272,6 +272,17 @@ fn r6_gemini_fills_in_a_variable_inside_a_text_and_has_other_settings() {
 }
 
 #[test]
+fn r6_our_own_key_is_misspelt_among_settings_too() {
+    let text = r#"{"ui": {}, "proxy": "", "mcp_prxy": {}, "mcpServers": {"a": {"command": "x", "excludeTools": ["b"]}}}"#;
+    let config = try_read(text).unwrap();
+    let [ConfigWarning::UnknownKeys { keys, .. }] = &config.warnings[..] else {
+        panic!("{:?}", config.warnings);
+    };
+    assert_eq!(keys[0].path, "mcp_prxy");
+    assert_eq!(keys.len(), 1);
+}
+
+#[test]
 fn d3_windsurf_and_cline_and_roo() {
     let text = include_str!("../clients/windsurf-mcp_config.json");
     let config = parse("mcp_config.json", text);
