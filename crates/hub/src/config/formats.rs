@@ -193,10 +193,10 @@ impl FoundServers {
         }))
     }
 
-    /// Leaves out the keys that are known after all.
+    /// Leaves out the keys that are known after all. Among a client's settings only our own key can be misspelt.
     pub(super) fn keep_mistakes(&self, unknown: &mut Vec<UnknownConfigKey>) {
         match self.is_settings_file {
-            true => unknown.clear(),
+            true => unknown.retain(|key| key.suggestion == Some(OWN_KEY)),
             false => unknown.retain(|key| !KEYS.contains(&key.path.as_str())),
         }
     }
@@ -223,7 +223,7 @@ impl FoundServers {
                 return true;
             };
             if file_is_gemini {
-                draft.rewrite_texts(entries::gemini_variable);
+                draft.rewrite_texts(entries::gemini_variables);
             }
             match (format.translate)(&mut draft) {
                 EntryUse::Server => true,
@@ -241,7 +241,7 @@ impl FoundServers {
                 why,
             });
         }
-        self.is_settings_file |= format.other_keys == OtherKeys::Settings;
+        self.is_settings_file |= file_is_gemini || format.other_keys == OtherKeys::Settings;
         self.tables.push(ServerTable {
             path: table.path().to_owned(),
             wins: false,

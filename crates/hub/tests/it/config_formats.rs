@@ -184,6 +184,19 @@ fn d3_goose() {
 }
 
 #[test]
+fn r7_a_table_that_is_null_is_as_good_as_none() {
+    let entry = "extensions: {a: {type: stdio, cmd: x, envs: , env_keys: [API_TOKEN]}}\n";
+    let config = parse("config.yaml", entry);
+    assert_eq!(env(&config, "a"), ["API_TOKEN=tok-en-from-env"]);
+    let entry = "mcpServers: [{name: a, url: 'https://a.example/mcp', apiKey: k-0123456789, headers: null}]\n";
+    let config = parse("config.yaml", entry);
+    assert_eq!(
+        headers(&config, "a"),
+        ["authorization: Bearer k-0123456789"]
+    );
+}
+
+#[test]
 fn d3_continue() {
     let text = include_str!("../clients/continue-config.yaml");
     let config = parse("config.yaml", text);
@@ -238,6 +251,38 @@ fn d3_gemini() {
 }
 
 #[test]
+fn r6_gemini_fills_in_a_variable_inside_a_text_and_has_other_settings() {
+    let text = include_str!("../clients/gemini-settings.json");
+    let config = parse("settings.json", text);
+    let mut stream = headers(&config, "stream");
+    stream.sort();
+    let expected = [
+        "authorization: Bearer tok-en-from-env",
+        "x-price: $5 $UNSET",
+    ];
+    assert_eq!(stream, expected);
+    assert!(config.secrets().contains(&"tok-en-from-env".to_owned()));
+    for warning in &config.warnings {
+        let ConfigWarning::UnknownKeys { keys, .. } = warning else {
+            panic!("{warning}");
+        };
+        let is_of_entry = |path: &str| path.starts_with("mcpServers.");
+        assert!(keys.iter().all(|key| is_of_entry(&key.path)), "{warning}");
+    }
+}
+
+#[test]
+fn r6_our_own_key_is_misspelt_among_settings_too() {
+    let text = r#"{"ui": {}, "proxy": "", "mcp_prxy": {}, "mcpServers": {"a": {"command": "x", "excludeTools": ["b"]}}}"#;
+    let config = try_read(text).unwrap();
+    let [ConfigWarning::UnknownKeys { keys, .. }] = &config.warnings[..] else {
+        panic!("{:?}", config.warnings);
+    };
+    assert_eq!(keys[0].path, "mcp_prxy");
+    assert_eq!(keys.len(), 1);
+}
+
+#[test]
 fn d3_windsurf_and_cline_and_roo() {
     let text = include_str!("../clients/windsurf-mcp_config.json");
     let config = parse("mcp_config.json", text);
@@ -255,6 +300,27 @@ fn d3_windsurf_and_cline_and_roo() {
     }
     assert_eq!(allowed(&config, "roo", &["delete"]), [false]);
     assert!(is_off(&config, "local"));
+}
+
+#[test]
+fn r8_all_lists_of_denied_tools_count() {
+    let text = r#"{"mcpServers": {
+        "own": {"command": "x", "excludeTools": ["b"], "mcp-proxy": {"deny": ["a"]}},
+        "two": {"command": "x", "excludeTools": ["a"], "disabledTools": ["b"]},
+        "null": {"command": "x", "disabledTools": ["a", "b"], "mcp-proxy": {"deny": null}}
+    }}"#;
+    let config = try_read(text).unwrap();
+    for name in ["own", "two", "null"] {
+        let allowed = allowed(&config, name, &["a", "b", "c"]);
+        assert_eq!(allowed, [false, false, true], "{name}");
+    }
+    let text =
+        "[mcp_servers.a]\ncommand = 'x'\ndisabled_tools = ['a']\nmcp-proxy = {deny = ['b']}\n";
+    let config = parse("config.toml", text);
+    assert_eq!(
+        allowed(&config, "a", &["a", "b", "c"]),
+        [false, false, true]
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `serve`: the hub in place of a server. Everything else is as in `proxy`.
 
 mod health;
+mod json_file;
 mod kept_sessions;
 mod listing_saver;
 mod listings;

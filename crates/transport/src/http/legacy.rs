@@ -165,7 +165,7 @@ impl Drop for GetStreamGuard {
 
 /// The answer for a session that is not there.
 pub(super) fn session_not_found(id: Option<&Id>) -> HttpResponse {
-    let text = "this session is not known here (it has ended, or the server was started again): restart the MCP connection, which sends initialize";
+    let text = "unknown session (it ended, or the server restarted): restart the MCP connection, which sends initialize";
     error_answering(id, 404, ErrorCode::SESSION_NOT_FOUND, text)
 }
 

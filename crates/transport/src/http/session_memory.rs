@@ -18,6 +18,8 @@ use tokio::sync::Notify;
 
 /// Bytes of what is kept of one client. One that says more about itself is not remembered.
 const OPENING_MAX: usize = 4 * 1024;
+/// The use of a session is worth keeping again after this time, or after a quarter of the time that a session may be idle.
+const USE_MATTERS: Duration = Duration::from_secs(2 * 60);
 
 /// A session of an earlier run, or one that the next run should know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,6 +69,18 @@ struct MemoryState {
 struct RememberedSession {
     opening: SavedOpening,
     used: SystemTime,
+    /// What `used` was when its change was last told.
+    told: SystemTime,
+}
+
+impl RememberedSession {
+    fn new(opening: SavedOpening, used: SystemTime) -> RememberedSession {
+        RememberedSession {
+            opening,
+            used,
+            told: used,
+        }
+    }
 }
 
 impl SavedOpening {
@@ -131,10 +145,14 @@ impl SessionMemory {
         };
         let mut state = memory.state();
         for SavedSession { key, opening, used } in saved {
-            let used = SystemTime::UNIX_EPOCH + Duration::from_secs(used);
+            // A damaged file may name a time that there is not.
+            let used = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(used));
+            let Some(used) = used else {
+                continue;
+            };
             // A time to come is a clock that was set back.
             let used = used.min(SystemTime::now());
-            let session = RememberedSession { opening, used };
+            let session = RememberedSession::new(opening, used);
             if memory.is_alive(&session) {
                 state.sessions.insert(SessionKey(key), session);
             }
@@ -169,9 +187,10 @@ impl SessionMemory {
     }
 
     pub(super) fn remember(&self, key: SessionKey, opening: SavedOpening) {
-        let used = SystemTime::now();
+        let session = RememberedSession::new(opening, SystemTime::now());
         self.change(|sessions| {
-            sessions.insert(key, RememberedSession { opening, used });
+            sessions.insert(key, session);
+            true
         });
     }
 
@@ -182,31 +201,40 @@ impl SessionMemory {
         self.is_alive(session).then(|| session.opening.clone())
     }
 
-    /// A session has not been used for this long.
+    /// A session has not been used for this long. That is told only if it makes a difference.
     pub(super) fn note_idle(&self, key: &SessionKey, idle: Duration) {
         let used = SystemTime::now() - idle;
+        let matters = USE_MATTERS.min(self.idle / 4);
         self.change(|sessions| {
-            if let Some(session) = sessions.get_mut(key) {
-                session.used = used;
+            let Some(session) = sessions.get_mut(key) else {
+                return false;
+            };
+            session.used = used;
+            let moved = used.duration_since(session.told);
+            let is_worth_telling = moved.unwrap_or_else(|error| error.duration()) >= matters;
+            if is_worth_telling {
+                session.told = used;
             }
+            is_worth_telling
         });
     }
 
     pub(super) fn forget(&self, key: &SessionKey) {
-        self.change(|sessions| {
-            sessions.remove(key);
-        });
+        self.change(|sessions| sessions.remove(key).is_some());
     }
 
-    fn change(&self, change: impl FnOnce(&mut BTreeMap<SessionKey, RememberedSession>)) {
+    /// Makes a change, and tells it if `change` says so.
+    fn change(&self, change: impl FnOnce(&mut BTreeMap<SessionKey, RememberedSession>) -> bool) {
         let mut state = self.state();
         if state.is_final {
             return;
         }
-        change(&mut state.sessions);
+        let is_worth_telling = change(&mut state.sessions);
         state.keep(self.max);
         drop(state);
-        self.changed.notify_one();
+        if is_worth_telling {
+            self.changed.notify_one();
+        }
     }
 
     fn is_alive(&self, session: &RememberedSession) -> bool {
@@ -320,5 +348,42 @@ mod tests {
             opening(&json!({"experimental": "x".repeat(OPENING_MAX)})),
             None
         );
+    }
+
+    #[test]
+    fn r11_a_use_is_told_again_after_minutes() {
+        let memory = SessionMemory::new(Vec::new(), 2, DAY);
+        let is_told = || {
+            let told = std::pin::pin!(memory.wait_for_change());
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            told.poll(&mut context).is_ready()
+        };
+        let key = SessionKey::new("a", &caller(None, "/mcp"));
+        memory.remember(key.clone(), opening(&json!({})).unwrap());
+        assert!(is_told());
+        let minute = Duration::from_secs(60);
+        for (idle, expected) in [(0, false), (1, false), (10, true), (9, false), (0, true)] {
+            memory.note_idle(&key, minute * idle);
+            assert_eq!(is_told(), expected, "{idle}");
+        }
+        memory.forget(&key);
+        assert!(is_told());
+        memory.forget(&key);
+        assert!(!is_told(), "nothing has changed");
+    }
+
+    #[test]
+    fn r10_a_time_that_there_is_not_is_left_out() {
+        let memory = SessionMemory::new(Vec::new(), 2, DAY);
+        let key = |id: &str| SessionKey::new(id, &caller(None, "/mcp"));
+        for id in ["a", "b"] {
+            memory.remember(key(id), opening(&json!({})).unwrap());
+        }
+        let mut saved = memory.saved();
+        let damaged = SessionKey(saved[0].key.clone());
+        saved[0].used = u64::MAX;
+        let next = SessionMemory::new(saved, 2, DAY);
+        assert_eq!(next.find(&damaged), None);
+        assert_eq!(next.saved().len(), 1);
     }
 }

@@ -77,14 +77,14 @@ impl<'a> EntryDraft<'a> {
         }
     }
 
-    /// A table in the entry, which is made if it is missing.
+    /// A table in the entry, which is made if it is missing or null.
     fn table(
         &mut self,
         key: &str,
         written: &str,
         start: usize,
     ) -> Option<&mut Vec<DocumentMember>> {
-        if self.get(key).is_none() {
+        if self.get(key).is_none_or(is_null) {
             self.0.retain(|member| member.key != key);
             self.0.push(DocumentMember {
                 key: key.to_owned(),
@@ -103,12 +103,14 @@ impl<'a> EntryDraft<'a> {
         }
     }
 
-    /// Adds a member to a table of the entry, unless it is there.
+    /// Adds a member to a table of the entry, unless it is there and not null.
     fn add_to(&mut self, key: &str, added: DocumentMember) {
         let written = if key == OWN_KEY { "" } else { key };
-        if let Some(members) = self.table(key, written, added.key_start)
-            && members.iter().all(|member| member.key != added.key)
-        {
+        let Some(members) = self.table(key, written, added.key_start) else {
+            return;
+        };
+        members.retain(|member| member.key != added.key || !is_null(&member.value));
+        if members.iter().all(|member| member.key != added.key) {
             members.push(added);
         }
     }
@@ -128,6 +130,21 @@ impl<'a> EntryDraft<'a> {
             member.value.content = content;
             self.add_to(OWN_KEY, member);
         }
+    }
+
+    /// Adds a list of tools to those that the entry denies already: all of them are meant.
+    fn deny(&mut self, key: &str) {
+        let added = self.get(key).and_then(|value| names(&value.content));
+        let own = self.0.iter_mut().find(|member| member.key == OWN_KEY);
+        if let Some(DocumentContent::List(added)) = added
+            && let Some(DocumentContent::Table(options)) = own.map(|own| &mut own.value.content)
+            && let Some(denied) = options.iter_mut().find(|option| option.key == "deny")
+            && let DocumentContent::List(denied) = &mut denied.value.content
+        {
+            denied.extend(added);
+            self.forget(&[key]);
+        }
+        self.set_option(key, "deny", names);
     }
 
     /// A header whose value is made from the text of a key.
@@ -175,8 +192,8 @@ pub(super) fn plain(entry: &mut EntryDraft<'_>) -> EntryUse {
     entry.rename_type("local", "stdio");
     entry.set_option("tools", "allow", names);
     entry.set_option("includeTools", "allow", names);
-    entry.set_option("excludeTools", "deny", names);
-    entry.set_option("disabledTools", "deny", names);
+    entry.deny("excludeTools");
+    entry.deny("disabledTools");
     match entry.get("name").is_some() {
         true => continue_entry(entry),
         false => EntryUse::Server,
@@ -250,7 +267,7 @@ pub(super) fn codex(entry: &mut EntryDraft<'_>) -> EntryUse {
     entry.set_option("startup_timeout_ms", "start-timeout", milliseconds);
     entry.set_option("tool_timeout_sec", "call-timeout", seconds);
     entry.set_option("enabled_tools", "allow", names);
-    entry.set_option("disabled_tools", "deny", names);
+    entry.deny("disabled_tools");
     entry.set_option("env_vars", "inherit-env", names);
     entry.rename("http_headers", "headers");
     entry.set_header("bearer_token_env_var", "Authorization", |name| {
@@ -341,20 +358,42 @@ pub(super) fn is_gemini(root: &DocumentValue, entries: &[DocumentMember]) -> boo
         || entries.iter().any(|entry| has(&entry.value, &own_keys))
 }
 
-/// `$NAME` as the whole string.
-pub(super) fn gemini_variable(text: &str) -> String {
-    match text.strip_prefix('$').filter(|name| is_variable_name(name)) {
-        Some(name) => format!("${{{name}}}"),
-        None => text.to_owned(),
+/// `$NAME` anywhere, as Gemini CLI does: a name that is not set stays as it is, which may be meant for a shell. As the whole
+/// string it must be set.
+pub(super) fn gemini_variables(text: &str) -> String {
+    if let Some(name) = text.strip_prefix('$').filter(|name| is_variable_name(name)) {
+        return format!("${{{name}}}");
     }
+    let mut rewritten = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        let (before, found) = rest.split_at(at);
+        let name_start = found.len() - found.trim_start_matches('$').len();
+        let (dollars, behind) = found.split_at(name_start);
+        // `${NAME}` is known as it is.
+        let name_end = match behind.starts_with('{') {
+            true => behind.find('}'),
+            false => behind.find(|letter: char| !is_word(letter)),
+        };
+        let (name, after) = behind.split_at(name_end.unwrap_or(behind.len()));
+        rewritten.push_str(before);
+        match dollars == "$" && is_variable_name(name) {
+            true => rewritten.push_str(&format!("${{{name}:-${name}}}")),
+            false => rewritten.extend([dollars, name]),
+        }
+        rest = after;
+    }
+    rewritten + rest
 }
 
 fn is_variable_name(name: &str) -> bool {
     !name.starts_with(|first: char| first.is_ascii_digit())
         && !name.is_empty()
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && name.chars().all(is_word)
+}
+
+fn is_word(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
 }
 
 /// `{env:NAME}` and `{file:path}`; the latter cannot be filled in here, and the server is disabled with a reason.
@@ -384,6 +423,10 @@ fn replace_references(text: &str, open: &str, close: &str) -> String {
         rest = after;
     }
     rewritten + rest
+}
+
+fn is_null(value: &DocumentValue) -> bool {
+    matches!(value.content, DocumentContent::Null)
 }
 
 fn bearer(token: &str) -> String {
@@ -446,9 +489,13 @@ mod tests {
             (continue_variables, "${{ secrets.KEY }}!", "${KEY}!"),
             (continue_variables, "${{KEY}} ${OTHER}", "${KEY} ${OTHER}"),
             (continue_variables, "${{ x", "${{ x"),
-            (gemini_variable, "$MY_KEY", "${MY_KEY}"),
-            (gemini_variable, "costs $5", "costs $5"),
-            (gemini_variable, "$5", "$5"),
+            (gemini_variables, "$MY_KEY", "${MY_KEY}"),
+            (gemini_variables, "costs $5", "costs $5"),
+            (gemini_variables, "$5", "$5"),
+            (gemini_variables, "Bearer $KEY", "Bearer ${KEY:-$KEY}"),
+            (gemini_variables, "$A-$B.", "${A:-$A}-${B:-$B}."),
+            (gemini_variables, "${A:-$B} $${C}", "${A:-$B} $${C}"),
+            (gemini_variables, "$$A ${B $", "$$A ${B $"),
         ] {
             assert_eq!(rewrite(text), expected, "{text}");
         }

@@ -88,7 +88,9 @@ pub(in crate::config) fn credentials_of_our_environment() -> Vec<String> {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
-    inherited_secrets(std::env::vars_os().filter_map(text))
+    inherited_secrets(std::env::vars_os().filter_map(text), |path| {
+        Path::new(path).exists()
+    })
 }
 
 /// The files that are read.

@@ -1,14 +1,14 @@
 //! The sessions of HTTP clients, kept in a file, so that a hub that is started again knows them: some clients never open
 //! another.
 //!
-//! The file is of this hub alone: of its address and its configuration. It is written whenever a session comes or goes, so
-//! that `kill -9` leaves it as it should be. What is in it does not let its reader use a session ([`SessionMemory`]), and only
-//! the user can read it.
+//! The file is of this hub alone: of its address and its configuration. It is written when a session comes or goes, at most
+//! once a second, so that `kill -9` leaves it as it should be. What is in it does not let its reader use a session
+//! ([`SessionMemory`]), and only the user can read it.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, Permissions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::Read as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -18,6 +18,7 @@ use mcp_proxy_session::store;
 use mcp_proxy_transport::http::{SavedSession, SessionMemory};
 use serde::{Deserialize, Serialize};
 
+use super::json_file::{self, remove};
 use crate::config::{Config, HubTarget};
 use crate::printer;
 
@@ -25,6 +26,8 @@ use crate::printer;
 const KEPT_MAX: usize = 1024;
 /// Bytes of a file.
 const SIZE_MAX: u64 = 8 << 20;
+/// The file is not written again for so long.
+const PAUSE: Duration = Duration::from_secs(1);
 /// A file that was not written for this long is that of a hub which is not coming back.
 const OLD: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
@@ -72,7 +75,8 @@ impl KeptSessions {
         self.write();
     }
 
-    /// Writes the file when something has changed. Changes that come while it is written are in it the next time.
+    /// Writes the file when something has changed. Changes that come while it is written or in the pause after that are in it
+    /// the next time.
     async fn follow(self: Arc<Self>) {
         loop {
             self.memory.wait_for_change().await;
@@ -83,6 +87,7 @@ impl KeptSessions {
             {
                 return;
             }
+            tokio::time::sleep(PAUSE).await;
         }
     }
 
@@ -91,7 +96,7 @@ impl KeptSessions {
         let sessions = self.memory.saved();
         let written = match sessions.is_empty() {
             true => remove(&self.path),
-            false => replace(&self.path, &SessionsFile { sessions }),
+            false => json_file::write(&self.path, &SessionsFile { sessions }),
         };
         if let Err(error) = written {
             printer::say(&format!(
@@ -110,7 +115,7 @@ fn identity(hub: &HubTarget, address: &str) -> u64 {
     hash.finish()
 }
 
-/// Others may neither look into the folder nor put anything there. Of a folder of another user that cannot be said.
+/// Others may neither look into the folder nor put anything there. Fails for a folder of another user.
 fn make_private(folder: &Path) -> std::io::Result<()> {
     DirBuilder::new()
         .recursive(true)
@@ -124,28 +129,6 @@ fn read(path: &Path) -> Option<SessionsFile> {
     let file = File::open(path).ok()?;
     file.take(SIZE_MAX).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok()
-}
-
-/// Writes the file whole or not at all.
-fn replace(path: &Path, file: &SessionsFile) -> std::io::Result<()> {
-    let draft = path.with_extension(format!("{}.new", std::process::id()));
-    remove(&draft)?;
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    let written = options.open(&draft).and_then(|out| {
-        serde_json::to_writer(out, file)?;
-        std::fs::rename(&draft, path)
-    });
-    written.inspect_err(|_| {
-        let _ = remove(&draft);
-    })
-}
-
-fn remove(path: &Path) -> std::io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// Removes what hubs have left behind that were not started again.

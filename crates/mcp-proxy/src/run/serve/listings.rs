@@ -3,8 +3,6 @@
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{BufWriter, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -14,6 +12,7 @@ use mcp_proxy_session::store;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::json_file;
 use crate::config::{HubServerKind, HubServerTarget, Target};
 
 /// Lists larger than this are read anew each time.
@@ -83,20 +82,7 @@ pub fn save(server: &HubServerTarget, listing: &ServerListing) -> Result<()> {
 fn write(path: &Path, saved: &SavedListing<'_>) -> Result<()> {
     let folder = path.parent().context("no folder")?;
     std::fs::create_dir_all(folder)?;
-    let draft = path.with_extension(format!("{}.new", std::process::id()));
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    let written = options.open(&draft).and_then(|file| {
-        let mut file = BufWriter::new(file);
-        serde_json::to_writer(&mut file, saved)?;
-        file.flush()
-    });
-    written
-        .and_then(|()| std::fs::rename(&draft, path))
-        .inspect_err(|_| {
-            let _ = std::fs::remove_file(&draft);
-        })?;
-    Ok(())
+    Ok(json_file::write(path, saved)?)
 }
 
 /// A name of letters and digits for any server name.

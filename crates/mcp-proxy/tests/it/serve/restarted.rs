@@ -1,7 +1,9 @@
 //! A hub that is started again knows the sessions of its HTTP clients.
 
+use std::collections::HashSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -166,4 +168,25 @@ fn g7_hubs_do_not_take_each_others_sessions() {
         1,
         "it is still there for the one that it belongs to"
     );
+}
+
+#[test]
+fn r11_many_sessions_at_once_are_not_as_many_files() {
+    let hub = hub(TestHome::new(), "0", "secret-token");
+    let (begin, mut files) = (Instant::now(), HashSet::new());
+    let mut note = || {
+        let written = |path: PathBuf| path.metadata().and_then(|about| about.modified()).ok();
+        files.extend(kept(&hub.home).into_iter().filter_map(written));
+    };
+    for _ in 0..30 {
+        session_at(&hub, "/mcp", "secret-token");
+        note();
+    }
+    until("all are kept", || {
+        note();
+        kept_sessions(&hub.home) == 30
+    });
+    // The draft of a file is seen too.
+    let most = 2 * (2 + begin.elapsed().as_secs());
+    assert!(files.len() as u64 <= most, "{} of {most}", files.len());
 }
