@@ -60,7 +60,10 @@ impl Hub {
         operation: DispatchOperation,
     ) -> Option<DispatchOperation> {
         let servers = self.awaited_servers(request.client, &operation);
-        if servers.is_empty() {
+        // The tool may be in a list that has come, but is not in the catalog yet.
+        let may_appear = self.build.is_building()
+            && matches!(&operation, DispatchOperation::Call(call) if self.is_unknown(request.client, call));
+        if servers.is_empty() && !may_appear {
             return Some(operation);
         }
         let work = self.keep_open(request)?;

@@ -252,3 +252,18 @@ fn d6_a_call_waits_fifteen_seconds_for_a_server_that_is_starting() {
     hub.client_says(1, &call(2, "a_echo"));
     assert_eq!(last(&hub.take(), "S1")["params"]["name"], "echo");
 }
+
+#[test]
+fn c1_a_call_waits_for_a_list_that_is_not_in_the_catalog_yet() {
+    let mut hub = Transcript::new(settings(), vec![server("a")]);
+    hub.client();
+    hub.slow_builds();
+    hub.start_server(1, ECHO);
+    hub.initialize(1, "{}");
+    let echo = json!({"action": "call", "tool": "echo", "arguments": {}});
+    hub.client_says(1, &dispatch(2, &echo));
+    hub.builds_finish();
+    let said = hub.take();
+    assert!(!said.contains("not-found"), "{said}");
+    assert!(said.contains(r#"S1< {"jsonrpc":"2.0","id":3,"#), "{said}");
+}
