@@ -186,10 +186,16 @@ async fn call(
     let (name, words) = args.name_and_words();
     let given = given_arguments(args, words).await?;
     let tools = conversation.list(CapabilityType::Tool).await?;
-    let Some(FoundItem { item, name }) = lookup::find(conversation, &tools, name).await? else {
-        tools.check_known()?;
-        return Err(unknown(&[tools], name));
+    let found = match lookup::find(conversation, &tools, name).await? {
+        // It may be one of the server that is not available: the hub knows, and starts it.
+        None if tools.lacks_a_server => FoundItem {
+            item: CatalogItem::new(CapabilityType::Tool, json!({ "name": name })),
+            name: name.to_owned(),
+        },
+        None => return Err(unknown(&[tools], name)),
+        Some(found) => found,
     };
+    let FoundItem { item, name } = found;
     let schema = item.input_schema();
     let arguments = match given {
         GivenArguments::Json(arguments) => arguments,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use mcp_proxy_core::{CarryEnd, Link, ProxyRun, RunOptions, carry};
-use mcp_proxy_hub::{HubDriver, HubReports};
+use mcp_proxy_hub::{HubDriver, HubReports, ServerChange};
 use mcp_proxy_shell::{CancelSignal, CommandFailure, ServerStream};
 use mcp_proxy_transport::{LineReader, LineWriter};
 use mcp_proxy_wire::{Limits, Side, Transport};
@@ -25,6 +25,8 @@ use super::running_hub::find;
 
 /// What the pipe between the client and the link to the server holds.
 const PIPE_BYTES: usize = 64 << 10;
+/// Once a server is ready, the others have this long from their start: a command must not wait for one that hangs.
+const OTHERS_START: Duration = Duration::from_secs(10);
 /// How often servers that are starting are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Servers have this long to end.
@@ -176,7 +178,7 @@ async fn start_hub(
     };
     let driver = serve::start_driver(config, hub, run, settings_for_one_run, reports);
     let driver = driver.map_err(mistake)?;
-    let deadline = Instant::now() + timeout;
+    let start = Instant::now();
     let is_settled = |driver: &HubDriver| {
         let status = driver.status();
         status.iter().all(|server| {
@@ -184,7 +186,10 @@ async fn start_hub(
         })
     };
     let settling = async {
-        while Instant::now() < deadline && !is_settled(&driver) {
+        while !is_settled(&driver) && start.elapsed() < timeout {
+            if start.elapsed() >= OTHERS_START && has_ready_server(&driver) {
+                break;
+            }
             tokio::time::sleep(LOOK_EVERY).await;
         }
         Ok(())
@@ -210,7 +215,12 @@ async fn start_hub(
             }
             Some(reason) => config.masks.mask(reason).into_owned(),
             None if server.state == mcp_proxy_hub::ServerState::Ready => continue,
-            None => format!("it did not answer within {} s", timeout.as_secs_f64()),
+            None => {
+                // Nothing waits for it again.
+                let _ = driver.change_server(&server.name, ServerChange::Disable);
+                let waited = start.elapsed().as_secs_f64().round();
+                format!("it did not answer within {waited} s")
+            }
         };
         failed += 1;
         printer::say(&format!("mcp-proxy: server {}: {reason}", server.name));
@@ -221,6 +231,13 @@ async fn start_hub(
         return Err(CommandFailure::Unreachable(text));
     }
     Ok(driver)
+}
+
+fn has_ready_server(driver: &HubDriver) -> bool {
+    let status = driver.status();
+    status
+        .iter()
+        .any(|server| server.state == mcp_proxy_hub::ServerState::Ready)
 }
 
 /// The server, without secrets.

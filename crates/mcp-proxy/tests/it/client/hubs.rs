@@ -167,6 +167,34 @@ fn d17_of_several_running_hubs_one_must_be_chosen() {
 }
 
 #[test]
+fn a_server_that_hangs_holds_a_command_up_for_ten_seconds_at_most() {
+    let hangs = json!({"command": "sleep", "args": ["1000"]});
+    let servers = json!({"mcpServers": {"demo": demo(), "hangs": hangs}});
+    let home = TestHome::new();
+    let file = home.path("mcp.json");
+    std::fs::write(&file, servers.to_string()).unwrap();
+    let file = file.to_str().unwrap();
+    let called = home.run(&["call", "demo_add", "a=1", "b=2", "--config", file]);
+    assert_eq!(called.status.code(), Some(0), "{called:?}");
+    let complaint = complaint(&called);
+    assert!(complaint.contains("hangs"), "{complaint}");
+    assert!(complaint.contains("10 s"), "{complaint}");
+}
+
+#[test]
+fn a_tool_of_a_server_that_is_down_is_asked_for_and_fails_with_its_reason() {
+    let down = json!({"command": "false"});
+    let servers = json!({"mcpServers": {"demo": demo(), "down": down}});
+    for exposure in ["proxy", "dispatch"] {
+        let hub = TestHub::start(&servers, &["--expose", exposure]);
+        hub.until("ready", |hub| hub.is_ready("demo"));
+        let called = hub.home.run(&["call", "down_look", "a=1"]);
+        assert_eq!(called.status.code(), Some(1), "{exposure}: {called:?}");
+        assert!(complaint(&called).contains("down"), "{exposure}");
+    }
+}
+
+#[test]
 fn d14_a_server_that_is_turned_off_is_reported_with_v_only() {
     let mut off = demo();
     off["disabled"] = json!(true);
@@ -199,7 +227,7 @@ fn d14_a_server_that_is_turned_off_is_reported_with_v_only() {
 
 #[test]
 fn d7_a_name_without_its_prefix_is_found_if_only_one_server_has_it() {
-    for exposure in ["proxy", "dispatch", "all"] {
+    for exposure in ["proxy", "dispatch"] {
         let servers = json!({"mcpServers": {"demo": demo(), "time": time()}});
         let hub = TestHub::start(&servers, &["--expose", exposure]);
         hub.until("ready", |hub| hub.is_ready("demo") && hub.is_ready("time"));
@@ -228,7 +256,7 @@ fn d7_a_name_without_its_prefix_is_found_if_only_one_server_has_it() {
 
 #[test]
 fn d7_a_name_that_several_servers_have_is_answered_with_all_of_them() {
-    for exposure in ["proxy", "dispatch", "all"] {
+    for exposure in ["proxy", "dispatch"] {
         let servers = json!({"mcpServers": {"one": demo(), "two": demo()}});
         let hub = TestHub::start(&servers, &["--expose", exposure]);
         hub.until("ready", |hub| hub.is_ready("one") && hub.is_ready("two"));
