@@ -101,7 +101,7 @@ fn a_batch_is_one_resource_with_all_results() {
 }
 
 #[test]
-fn d26_a_batch_says_nothing_twice() {
+fn d26_g11_a_batch_says_nothing_twice() {
     let result = r#"{"content":[{"type":"text","text":"8"},{"type":"text","text":"9","annotations":{"priority":1}}]}"#;
     let called = render_tool_result(&Bytes::from_static(result.as_bytes()), "calc_add");
     assert!(!String::from_utf8_lossy(&called).contains("_meta"));

@@ -419,7 +419,7 @@ fn a_call_to_a_server_that_is_down_says_so() {
 }
 
 #[test]
-fn g9_the_dispatcher_spills_and_reads_what_fits_its_client() {
+fn g9_s6_the_dispatcher_spills_and_reads_what_fits_its_client() {
     let (settings, _folder) = storing(SpillThreshold::ByClient, Duration::from_secs(60));
     let mut hub = ready(settings, 1);
     let result = |length: usize| {

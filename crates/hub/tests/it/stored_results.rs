@@ -99,7 +99,7 @@ fn m3_fixed_and_hidden_arguments_count_after_the_replacement() {
 }
 
 #[test]
-fn d2_a_stored_text_is_text_for_every_reader() {
+fn d2_d27_a_stored_text_is_text_for_every_reader() {
     let (settings, _folder) = storing(SpillThreshold::Never, Duration::from_secs(60));
     let mut hub = ready(settings, 1);
     let text: String = (1..=20_000).map(|line| format!("{line}\n")).collect();

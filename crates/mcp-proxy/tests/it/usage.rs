@@ -153,11 +153,12 @@ fn what_was_meant_is_suggested() {
 }
 
 #[test]
-fn the_word_proxy_may_be_left_out() {
+fn d21_the_word_proxy_and_two_dashes_may_be_left_out() {
     let input = b"{\"id\":1,\"method\":\"x\"}\n";
     for args in [
         &["--no-record", "--", "cat"][..],
         &["--no-record", "--target-command", "cat"],
+        &["--no-record", "--command", "cat"],
     ] {
         let output = pipe(args, input);
         assert_eq!(

@@ -112,7 +112,7 @@ fn arguments_are_echoed_unless_they_are_bulky() {
 }
 
 #[test]
-fn g1_the_data_stays_where_the_server_put_it() {
+fn g1_s1_the_data_stays_where_the_server_put_it() {
     for own in [
         "",
         r#","structuredContent":{"result": "3"}"#,

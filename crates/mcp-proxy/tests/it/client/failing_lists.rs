@@ -17,7 +17,7 @@ fn run(home: &TestHome, words: &[&str], server: &[String]) -> std::process::Outp
 }
 
 #[test]
-fn a6_a_list_that_fails_is_an_error_with_its_reason() {
+fn a6_d36_a_list_that_fails_is_an_error_with_its_reason() {
     let home = TestHome::new();
     let error = r#""error":{"code":-32603,"message":"database is down"}"#;
     for server in server(&home, error) {
