@@ -56,6 +56,14 @@ impl StreamItem {
         }
     }
 
+    /// Whether the stream ends with it.
+    pub fn is_last(&self) -> bool {
+        match self {
+            StreamItem::Message(message) => message.last,
+            StreamItem::Dropped | StreamItem::Accepted | StreamItem::Ended => true,
+        }
+    }
+
     /// The record's number of its message.
     pub fn sequence(&self) -> Option<u64> {
         match self {

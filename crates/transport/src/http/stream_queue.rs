@@ -35,6 +35,8 @@ struct StreamQueue {
     bytes: usize,
     senders: usize,
     closed: bool,
+    /// An event has found no room in time, and nothing was read since.
+    stalled: bool,
     reader: Option<Waker>,
     writers: Vec<Waker>,
 }
@@ -46,6 +48,8 @@ pub(crate) enum StreamSendError {
     Gone,
     /// Nobody read in time.
     Stalled,
+    /// An event for which there was no room. The stream stays.
+    Lost,
 }
 
 /// A queue that begins with what is given, whatever its size.
@@ -71,8 +75,10 @@ impl StreamQueue {
         self.waiting.push_back(out);
     }
 
+    /// What ends the stream always has room: it comes once, and other streams of the session wait behind it.
     fn has_room_for(&self, out: &StreamItem) -> bool {
         self.waiting.is_empty()
+            || out.is_last()
             || (self.waiting.len() < MESSAGES_MAX && self.bytes + out.size() <= BYTES_MAX)
     }
 }
@@ -96,6 +102,30 @@ impl StreamSender {
         }
         let sent = timeout(stall, poll_fn(send)).await;
         sent.unwrap_or(Err(StreamSendError::Stalled))
+    }
+
+    /// Puts a log message or the like on its way. If nobody reads for `patience`, this one is lost, and so are later ones until
+    /// somebody reads: what is for other streams must not wait for them.
+    pub(crate) async fn send_event(
+        &self,
+        out: StreamItem,
+        patience: Duration,
+    ) -> Result<(), StreamSendError> {
+        let is_hopeless = {
+            let queue = lock(&self.0);
+            queue.stalled && !queue.has_room_for(&out)
+        };
+        if is_hopeless {
+            return Err(StreamSendError::Lost);
+        }
+        let sent = self.send(out, patience).await;
+        sent.map_err(|not_taken| match not_taken {
+            StreamSendError::Stalled => {
+                lock(&self.0).stalled = true;
+                StreamSendError::Lost
+            }
+            other => other,
+        })
     }
 
     /// Puts a message on its way if there is room for it now.
@@ -161,6 +191,7 @@ impl StreamReceiver {
         let mut queue = lock(&self.queue);
         if let Some(out) = queue.waiting.pop_front() {
             queue.bytes -= out.size();
+            queue.stalled = false;
             let writers = std::mem::take(&mut queue.writers);
             drop(queue);
             writers.into_iter().for_each(Waker::wake);
@@ -262,6 +293,30 @@ mod tests {
         tokio::task::yield_now().await;
         drop(messages);
         assert_eq!(sending.await.unwrap(), Err(StreamSendError::Gone));
+    }
+
+    on_both_runtimes!(events_are_lost_while_nobody_reads_and_the_answer_has_room);
+    async fn events_are_lost_while_nobody_reads_and_the_answer_has_room() {
+        let (sender, mut messages) = stream_channel(None, []);
+        for _ in 0..MESSAGES_MAX {
+            sender.send(out(1), STALL).await.unwrap();
+        }
+        let patience = by_runtime(STALL, Duration::from_millis(50));
+        let lost = Err(StreamSendError::Lost);
+        assert_eq!(sender.send_event(out(1), patience).await, lost);
+        // From now on nothing is waited for.
+        assert_eq!(sender.send_event(out(1), STALL * 1_000).await, lost);
+        let last = StreamItem::Message(StreamMessage {
+            data: Bytes::from(vec![b'x'; BYTES_MAX]),
+            event_id: None,
+            last: true,
+            sequence: None,
+        });
+        sender.send(last, Duration::ZERO).await.unwrap();
+        for _ in 0..=MESSAGES_MAX {
+            assert!(messages.next().await.is_some());
+        }
+        sender.send_event(out(1), Duration::ZERO).await.unwrap();
     }
 
     on_both_runtimes!(what_was_sent_is_read_before_the_end);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_proxy_core::{BoxFuture, FrameWriter, LinkEnd, OutgoingFrame};
-use mcp_proxy_wire::StreamId;
+use mcp_proxy_wire::{Body, Kind, StreamId, Transport};
 
 use super::HttpSession;
 use crate::http::event_stream::StreamItem;
@@ -12,6 +12,8 @@ use crate::http::stream_queue::StreamSendError;
 
 /// A client that takes nothing from a stream for this long loses it; its session continues.
 pub(super) const STREAM_STALL: Duration = Duration::from_secs(60);
+/// Log messages and progress of a server in this process, such as the hub, wait for a client this long; then they are lost.
+const EVENT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The writing half of the client link: finds each message's stream.
 pub(crate) struct SessionWriter {
@@ -32,6 +34,7 @@ impl SessionWriter {
 
     async fn put(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
         for frame in frames.drain(..) {
+            let is_event = self.may_be_lost(&frame);
             let Some(placed) = self.session.route_frame(frame) else {
                 continue;
             };
@@ -41,11 +44,13 @@ impl SessionWriter {
                 StreamItem::Dropped | StreamItem::Accepted | StreamItem::Ended => None,
             };
             let sent = match &placed.open {
+                Some(open) if is_event => open.sender.send_event(item, EVENT_PATIENCE).await,
                 Some(open) => open.sender.send(item, self.stall).await,
                 None => Err(StreamSendError::Gone),
             };
             let Err(not_taken) = sent else { continue };
             match (stream, &placed.open) {
+                _ if not_taken == StreamSendError::Lost => {}
                 (StreamId::Exchange(exchange), Some(open)) => {
                     self.session.stream_closed(exchange, open.number);
                 }
@@ -59,6 +64,23 @@ impl SessionWriter {
         Ok(())
     }
 
+    /// Whether a client that does not read is better off without it: the hub speaks for many servers, and their answers must not
+    /// wait behind the log of one. What a single server says is never left out.
+    fn may_be_lost(&self, frame: &OutgoingFrame) -> bool {
+        let OutgoingFrame::Frame(frame) = frame else {
+            return false;
+        };
+        let Body::Whole(message) = &frame.body else {
+            return false;
+        };
+        self.session.connection.server() == Transport::InProcess
+            && message.kind() == Kind::Notification
+            && matches!(
+                message.method().as_deref(),
+                Some("notifications/message" | "notifications/progress")
+            )
+    }
+
     /// What the record says of it.
     fn why(&self, not_taken: &StreamSendError) -> String {
         match not_taken {
@@ -66,6 +88,7 @@ impl SessionWriter {
                 "the client did not take a message within {} s; its stream is closed",
                 self.stall.as_secs()
             ),
+            StreamSendError::Lost => "the client does not read this stream".to_owned(),
             // On a legacy session it may come back for what is kept for `Last-Event-ID`.
             StreamSendError::Gone => "the client had closed its stream".to_owned(),
         }
