@@ -4,6 +4,7 @@ use mcp_proxy_wire::{Message, Span};
 
 use super::DispatchToolError;
 use crate::json;
+use crate::wording::shorten;
 
 /// The member that makes an object a reference, and the other one that it may have.
 const RESULT_FILE: &str = "$resultFile";
@@ -76,24 +77,36 @@ fn collect(
     }
 }
 
-/// The reference that an object with these members is. An object with other members is none.
+/// The reference that an object with these members is. Only `jq` may stand next to the file: an object that has more would
+/// reach the server as it is, and its caller would not know.
 fn reference(
     arguments: &Message,
     span: Span,
     members: &[(Span, Span)],
     place: &str,
 ) -> Result<Option<ResultReference>, DispatchToolError> {
-    let (mut file, mut filter) = (None, None);
+    let (mut file, mut filter, mut other) = (None, None, None);
     for (key, value) in members {
-        match &*json::key_text(arguments, *key) {
-            RESULT_FILE => file = Some(*value),
-            JQ => filter = Some(*value),
-            _ => return Ok(None),
+        match json::key_text(arguments, *key) {
+            key if key == RESULT_FILE => file = Some(*value),
+            key if key == JQ => filter = Some(*value),
+            key => other = other.or(Some(key)),
         }
     }
     let Some(file) = file else {
         return Ok(None);
     };
+    if let Some(other) = other {
+        let meant = match filter {
+            None => " Did you mean 'jq'?",
+            Some(_) => "",
+        };
+        let reason = format!(
+            "'{RESULT_FILE}' takes only '{JQ}' next to it, not '{}'.{meant}",
+            shorten(&other)
+        );
+        return Err(refusal(place, reason));
+    }
     let text = |value: Span, name: &str| {
         let text = arguments.text_at(value).map(|text| text.into_owned());
         text.ok_or_else(|| refusal(place, format!("'{name}' must be a text")))
@@ -151,7 +164,6 @@ mod tests {
     #[test]
     fn m3_other_objects_are_no_references() {
         for arguments in [
-            r#"{"a":{"$resultFile":"spill:a","other":1}}"#,
             r#"{"a":{"jq":".rows"}}"#,
             r#"{"a":"{\"$resultFile\":\"spill:a\"}"}"#,
             r#"{"a":[]}"#,
@@ -170,6 +182,14 @@ mod tests {
                 "arguments.b",
             ),
             (format!(r#"{{"c":[{many}]}}"#), "arguments.c[16]"),
+            (
+                r#"{"d":{"filter":".[0]","$resultFile":"a"}}"#.to_owned(),
+                "arguments.d",
+            ),
+            (
+                r#"{"e":[{"$resultFile":"a","jq":".","other":1}]}"#.to_owned(),
+                "arguments.e[0]",
+            ),
         ] {
             let Err(DispatchToolError::BadReference { place, .. }) = found(&arguments) else {
                 panic!("no error: {arguments}");

@@ -39,7 +39,6 @@ fn m3_a_stored_result_can_be_a_part_of_the_arguments() {
         "deep": [{"whole": {"$resultFile": rows}}],
         "text": {"$resultFile": lines},
         "count": {"$resultFile": lines, "jq": "split(\"\n\") | length"},
-        "other": {"$resultFile": rows, "name": "x"},
     });
     let call = json!({"action": "call", "tool": "write_file", "arguments": arguments});
     hub.client_says(1, &dispatch(2, &call));
@@ -49,7 +48,6 @@ fn m3_a_stored_result_can_be_a_part_of_the_arguments() {
         "deep": [{"whole": {"rows": [1, 2.50], "n": 1}}],
         "text": "one\ntwo\n",
         "count": 3,
-        "other": {"$resultFile": rows, "name": "x"},
     });
     assert_eq!(sent["params"]["arguments"], expected);
 
@@ -59,6 +57,8 @@ fn m3_a_stored_result_can_be_a_part_of_the_arguments() {
         (json!({"$resultFile": rows, "jq": ".rows | .a"}), 1),
         (json!({"$resultFile": rows, "jq": "|"}), 1),
         (json!({"$resultFile": 1}), 1),
+        (json!({"$resultFile": rows, "filter": ".rows"}), 1),
+        (json!({"$resultFile": rows, "jq": ".rows", "name": "x"}), 1),
         (json!({"$resultFile": "spill:nothing.json"}), 1),
         (json!({"$resultFile": "/etc/hostname"}), 1),
         (json!({"$resultFile": rows}), 2),
