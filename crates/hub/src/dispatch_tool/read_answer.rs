@@ -5,6 +5,7 @@ use mcp_proxy_spill::PatternReading;
 
 use super::object::{JsonObject, OwnOutcome, estimated_tokens, own_result, push_text_item};
 use super::{DispatchAction, ReadResultOperation};
+use crate::wording::counted;
 
 /// A part of a stored result.
 #[derive(Clone, Copy, Debug)]
@@ -100,8 +101,10 @@ pub fn render_read_result(view: &ReadResultView<'_>) -> Bytes {
         text.number("estimatedTokens", estimated_tokens(byte_size));
         push_text_item(&mut content, &text.finish());
     } else {
-        facts.number("estimatedTokens", estimated_tokens(view.text.len() as u64));
-        push_text_item(&mut content, view.text.as_bytes());
+        let nothing = view.facts.nothing().filter(|_| view.text.is_empty());
+        let text = nothing.as_deref().unwrap_or(view.text);
+        facts.number("estimatedTokens", estimated_tokens(text.len() as u64));
+        push_text_item(&mut content, text.as_bytes());
     }
     if let Some(note) = view.facts.note() {
         content.push(b',');
@@ -122,6 +125,27 @@ impl ReadResultFacts<'_> {
                 reading: PatternReading::Literal,
                 ..
             } => Some("The pattern was read literally: it is not a valid regular expression."),
+            _ => None,
+        }
+    }
+
+    /// What stands in place of an empty text, in which a model would see a failure.
+    fn nothing(&self) -> Option<String> {
+        match *self {
+            ReadResultFacts::Jq {
+                output_count: 0, ..
+            } => Some("(no output)".to_owned()),
+            ReadResultFacts::Slice {
+                from_line,
+                total_lines,
+                ..
+            } if from_line > total_lines => {
+                let lines = usize::try_from(total_lines).unwrap_or(usize::MAX);
+                Some(format!(
+                    "(no lines: the file has {})",
+                    counted(lines, "line")
+                ))
+            }
             _ => None,
         }
     }

@@ -135,6 +135,29 @@ fn d2_d27_a_stored_text_is_text_for_every_reader() {
 }
 
 #[test]
+fn a_part_with_nothing_in_it_says_so() {
+    let (settings, _folder) = storing(SpillThreshold::Never, Duration::from_secs(60));
+    let mut hub = ready(settings, 1);
+    let handle = stored(&mut hub, 3, &text_result(r#"{"rows": [], "text": ""}"#));
+    for (part, text) in [
+        (json!({"op": "jq", "filter": ".rows[]"}), "(no output)"),
+        (json!({"op": "jq", "filter": ".text"}), "\"\""),
+        (
+            json!({"op": "slice", "fromLine": 99}),
+            "(no lines: the file has 1 line)",
+        ),
+    ] {
+        let mut arguments = part.clone();
+        arguments["action"] = "readresult".into();
+        arguments["resultFile"] = handle.clone().into();
+        hub.client_says(1, &dispatch(2, &arguments));
+        let result = last(&hub.take(), "C1")["result"].clone();
+        assert_eq!(result["content"][0]["text"], text, "{part}");
+        assert_eq!(result["isError"], false);
+    }
+}
+
+#[test]
 fn an_error_that_is_stored_stays_an_error() {
     let (settings, _folder) = storing(SpillThreshold::Never, Duration::from_secs(60));
     let mut hub = ready(settings, 1);
