@@ -158,13 +158,17 @@ impl Hub {
         let full = full.iter().find(|(used, _)| *used == OwnToolUse::Offered);
         let reads = profile.read_tool == OwnToolUse::Offered;
         let names = self.view(client).server_names(NAMES_MAX);
-        let servers = match names.as_str() {
-            "" => return None,
-            names => format!("the tools, resources and prompts of these servers: {names}"),
-        };
+        if names.is_empty() {
+            return None;
+        }
+        let servers = format!("the tools, resources and prompts of these servers: {names}");
         match (full, reads) {
             (Some((_, full)), true) => Some(format!(
                 "Use `{full}` (or `{READ_TOOL_NAME}`, which changes nothing) to find and use {servers}."
+            )),
+            // The dispatcher finds resources and prompts too, but uses only tools.
+            (Some((_, full)), false) if profile.proxy_tool == OwnToolUse::Absent => Some(format!(
+                "Use `{full}` to find and call the tools of these servers: {names}."
             )),
             (Some((_, full)), false) => Some(format!("Use `{full}` to find and use {servers}.")),
             (None, true) => Some(format!(

@@ -154,6 +154,19 @@ fn g4_instructions_begin_with_the_tool_and_the_servers() {
     }
 }
 
+#[test]
+fn instructions_promise_of_the_dispatcher_alone_only_what_it_does() {
+    let mut settings = settings();
+    settings.profiles[0].proxy_tool = OwnToolUse::Absent;
+    let mut hub = Transcript::new(settings, vec![server("a")]);
+    hub.start_server(1, TOOLS);
+    hub.client();
+    hub.initialize(1, "{}");
+    let text = hub.take();
+    let line = "Use `proxy-dispatch` to find and call the tools of these servers: a.";
+    assert!(text.contains(line), "{text}");
+}
+
 fn proxy(hub: &mut Transcript, arguments: &Value) -> Value {
     let call = json!({"jsonrpc": "2.0", "id": 8, "method": "tools/call",
         "params": {"name": "proxy", "arguments": arguments}});
