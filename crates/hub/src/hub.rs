@@ -69,7 +69,7 @@ use roots::RootsQuestion;
 use servers::{LinkOwner, Server};
 pub use servers::{ServerState, ServerStatus};
 pub use spilling::DeclaredOutput;
-pub(crate) use spilling::shorten_result;
+pub(crate) use spilling::{SpillReader, shorten_result};
 use subscriptions::Subscriptions;
 use task_table::TaskTable;
 pub(crate) use work::WorkClient;

@@ -16,7 +16,7 @@ use mcp_proxy_wire::Message;
 use crate::catalog::{Catalog, CatalogView, ItemKind, ServerListing, ToolExposure, ViewFilter};
 use crate::config::ExposeMode;
 use crate::dispatch_tool::{DispatchSpillReason, DispatchSpilledCall, DispatchToolOptions};
-use crate::hub::{DeclaredOutput, shorten_result};
+use crate::hub::{DeclaredOutput, SpillReader, shorten_result};
 use crate::names::ServerNaming;
 use crate::own_tool::OwnTool;
 use crate::proxy_tool::ProxyToolOptions;
@@ -220,7 +220,7 @@ pub fn spilled_size(
         result: SpilledResult::without_file(text, SpillFormat::Json).ok()?,
         reason: DispatchSpillReason::Exceeded { bytes: threshold },
     };
-    let shortened = shorten_result(&spilled, answer, || declared)?;
+    let shortened = shorten_result(&spilled, &SpillReader::Client, answer, || declared)?;
     Some(TextSize::of(&shortened))
 }
 

@@ -99,8 +99,10 @@ impl AnswerRendering {
                 with_signature(&catalog, &call, answer)
             }
         };
+        let reader = spill.as_ref().map(PlannedSpill::reader);
         let spill = spill.map_or(SpillOutcome::Inline, |spill| spill.keep(&answer));
-        let shortened = || shortened_result(spill.spilled()?, &catalog, &call, &answer);
+        let shortened =
+            || shortened_result(spill.spilled()?, reader.as_ref()?, &catalog, &call, &answer);
         let proxied = |kind: CapabilityType, path: &str| match shortened() {
             Some(result) => proxy_tool::render_items(&result, kind, path),
             None => proxy_tool_result(&answer, kind, path),

@@ -6,19 +6,17 @@ use bytes::Bytes;
 use mcp_proxy_spill::SpillFormat;
 use mcp_proxy_wire::{Field, Message, json_string};
 
-use super::Hub;
 use super::calls::{AnswerForm, Call};
 use super::work::OwnedFiles;
+use super::{ClientId, Hub};
 use crate::catalog::{Catalog, ItemKind};
 use crate::dispatch_tool::{DispatchSpill, DispatchSpillReason, DispatchSpilledCall};
 use crate::json;
-use crate::settings::SpillThreshold;
+use crate::read_tool::READ_TOOL_NAME;
+use crate::settings::{OwnToolUse, SpillThreshold};
 
 /// Where a result says that it is in a file.
 const META_KEY: &str = "mcp-proxy/spill";
-
-/// How a client reads on that did not call the dispatcher.
-const RESOURCE_HINT: &str = "The whole result is a resource: read it with resources/read.";
 
 /// A result that is to be kept in a file.
 #[derive(Clone, Debug)]
@@ -26,6 +24,36 @@ pub(super) struct PlannedSpill {
     files: OwnedFiles,
     format: SpillFormat,
     reason: DispatchSpillReason,
+    reader: SpillReader,
+}
+
+/// With what a client reads on that did not call the dispatcher: a tool, if its profile offers one, because models have
+/// no `resources/read`.
+#[derive(Clone, Debug)]
+pub(crate) enum SpillReader {
+    /// A tool of this name that has `readresult`.
+    Parts(String),
+    /// The `proxy` tool, which has this name and reads the whole as a resource.
+    Proxy(String),
+    /// The client itself.
+    Client,
+}
+
+impl SpillReader {
+    fn hint(&self, handle: &str) -> String {
+        let handle = json_string(handle);
+        match self {
+            SpillReader::Parts(tool) => format!(
+                r#"Read parts of it with `{tool}` {{"action":"readresult","resultFile":{handle},"op":"head"}}."#
+            ),
+            SpillReader::Proxy(tool) => format!(
+                r#"Read the whole result with `{tool}` {{"action":"call","type":"resource","path":{handle}}}."#
+            ),
+            SpillReader::Client => {
+                "The whole result is a resource: read it with resources/read.".to_owned()
+            }
+        }
+    }
 }
 
 /// Whether a tool says what its `structuredContent` looks like.
@@ -73,7 +101,22 @@ impl Hub {
             files: self.files_of(call.client)?,
             format: self.settings.spill.format,
             reason,
+            reader: self.spill_reader(call.client),
         })
+    }
+
+    fn spill_reader(&self, client: ClientId) -> SpillReader {
+        let profile = self.profile(client);
+        let offered = OwnToolUse::Offered;
+        if profile.read_tool == offered {
+            SpillReader::Parts(READ_TOOL_NAME.to_owned())
+        } else if profile.dispatch_tool == offered {
+            SpillReader::Parts(self.settings.dispatch_tool.name.clone())
+        } else if profile.proxy_tool == offered {
+            SpillReader::Proxy(self.proxy_tool.name.clone())
+        } else {
+            SpillReader::Client
+        }
     }
 
     fn spill_reason(&self, call: &Call, answer: &Message) -> Option<DispatchSpillReason> {
@@ -108,6 +151,11 @@ impl Hub {
 }
 
 impl PlannedSpill {
+    /// With what its client reads on.
+    pub(super) fn reader(&self) -> SpillReader {
+        self.reader.clone()
+    }
+
     /// Writes the result to a file, if it is finished and there is room.
     pub(super) fn keep(self, answer: &Message) -> SpillOutcome {
         let Some(result) = answer.result() else {
@@ -157,23 +205,25 @@ impl SpillOutcome {
 /// The result for a client that did not call the dispatcher: a preview, and a link to the whole.
 pub(super) fn shortened_result(
     spilled: &DispatchSpilledCall,
+    reader: &SpillReader,
     catalog: &Catalog,
     call: &Call,
     answer: &Message,
 ) -> Option<Bytes> {
-    shorten_result(spilled, answer, || declared_output(catalog, call))
+    shorten_result(spilled, reader, answer, || declared_output(catalog, call))
 }
 
 /// The same for an answer whose tool is known otherwise. It is only asked about if the result has `structuredContent`.
 pub(crate) fn shorten_result(
     spilled: &DispatchSpilledCall,
+    reader: &SpillReader,
     answer: &Message,
     declared: impl FnOnce() -> DeclaredOutput,
 ) -> Option<Bytes> {
     let result = answer.result()?;
     let handle = json_string(&spilled.result.handle);
     let mut text = br#"{"content":"#.to_vec();
-    text.extend_from_slice(&spilled.content(RESOURCE_HINT));
+    text.extend_from_slice(&spilled.content(&reader.hint(&spilled.result.handle)));
     if let Some(is_error) = answer.member(result, "isError") {
         text.extend_from_slice(br#","isError":"#);
         text.extend_from_slice(answer.slice(is_error));

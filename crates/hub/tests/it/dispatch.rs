@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use mcp_proxy_hub::{
-    HubSettings, NewServer, ServerChange, ServerSettings, SpillSettings, SpillThreshold,
+    HubSettings, NewServer, OwnToolUse, ServerChange, ServerSettings, SpillSettings, SpillThreshold,
 };
 use mcp_proxy_spill::{SpillOptions, SpillStore};
 use serde_json::{Value, json};
@@ -280,6 +280,35 @@ fn assert_preview(result: &Value) {
     let text = content[0]["text"].as_str().unwrap();
     assert!(text.contains(handle.unwrap()), "{result}");
     assert_eq!(content.len(), 1, "{result}");
+}
+
+#[test]
+fn a_preview_names_a_tool_that_its_client_has() {
+    use OwnToolUse::{Absent, Offered};
+    let result = json!({"content": [{"type": "text", "text": "x".repeat(300)}]}).to_string();
+    let parts = |tool: &str| format!(r#"`{tool}` {{"action":"readresult","resultFile":"HANDLE","#);
+    let whole = r#"`proxy` {"action":"call","type":"resource","path":"HANDLE"}"#.to_owned();
+    for (proxy_tool, dispatch_tool, read_tool, hint) in [
+        (Offered, Offered, Offered, parts("proxy-read")),
+        (Absent, Absent, Offered, parts("proxy-read")),
+        (Offered, Offered, Absent, parts("proxy-dispatch")),
+        (Offered, Absent, Absent, whole),
+        (Absent, Absent, Absent, "resources/read".to_owned()),
+    ] {
+        let (mut settings, _folder) = storing(SpillThreshold::Above(200), Duration::from_secs(60));
+        let profile = &mut settings.profiles[0];
+        profile.proxy_tool = proxy_tool;
+        profile.dispatch_tool = dispatch_tool;
+        profile.read_tool = read_tool;
+        let mut hub = ready(settings, 1);
+        let call = call_tool(1, "a_read_file", &json!({}));
+        let preview = called(&mut hub, &call, 3, &result);
+        assert_preview(&preview);
+        let handle = preview["_meta"]["mcp-proxy/spill"]["resultFile"].as_str();
+        let hint = hint.replace("HANDLE", handle.unwrap());
+        let text = preview["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(&hint), "{text}");
+    }
 }
 
 #[test]
