@@ -53,6 +53,16 @@ pub enum ProxyToolError {
         /// What was probably meant.
         suggestion: Option<&'static str>,
     },
+    /// The action is missing or unknown, in a call of a tool that has one action more than this one.
+    #[error("Parameter 'action' {}{}", or_action(more, *is_missing), suggest_value(*suggestion))]
+    NoSuchActionOr {
+        /// The action that the other tool has.
+        more: &'static str,
+        /// Whether none was given.
+        is_missing: bool,
+        /// What was probably meant.
+        suggestion: Option<&'static str>,
+    },
     /// The action does not take this parameter.
     #[error(
         "Parameter '{parameter}' should not be provided for action '{action}'; it is only for {}",
@@ -160,6 +170,10 @@ impl ProxyToolError {
             ProxyToolError::OperationNotAnObject { .. } => "invalid-value",
             ProxyToolError::MissingParameter { .. } => "missing-parameter",
             ProxyToolError::InvalidValue { .. } => "invalid-value",
+            ProxyToolError::NoSuchActionOr {
+                is_missing: true, ..
+            } => "missing-parameter",
+            ProxyToolError::NoSuchActionOr { .. } => "invalid-value",
             ProxyToolError::ParameterNotAllowed { .. } => "parameter-not-allowed",
             ProxyToolError::NestedBatch => "nested-batch",
             ProxyToolError::NotFound { .. } => "not-found",
@@ -172,16 +186,47 @@ impl ProxyToolError {
         }
     }
 
+    /// The same error for a tool that has one action more than this one.
+    #[must_use]
+    pub fn with_action(self, more: &'static str) -> ProxyToolError {
+        let (is_missing, suggestion) = match self {
+            ProxyToolError::MissingParameter {
+                parameter: ProxyParameter::Action,
+                ..
+            } => (true, None),
+            ProxyToolError::InvalidValue {
+                parameter: ProxyParameter::Action,
+                suggestion,
+            } => (false, suggestion),
+            other => return other,
+        };
+        ProxyToolError::NoSuchActionOr {
+            more,
+            is_missing,
+            suggestion,
+        }
+    }
+
     /// The parameter that is wrong, if it is one of ours.
     pub fn parameter(&self) -> Option<ProxyParameter> {
         match self {
             ProxyToolError::MissingParameter { parameter, .. }
             | ProxyToolError::InvalidValue { parameter, .. }
             | ProxyToolError::ParameterNotAllowed { parameter, .. } => Some(*parameter),
+            ProxyToolError::NoSuchActionOr { .. } => Some(ProxyParameter::Action),
             ProxyToolError::OperationNotAnObject { .. } => Some(ProxyParameter::Operations),
             ProxyToolError::UnknownServer { .. } => Some(ProxyParameter::FilterServer),
             _ => None,
         }
+    }
+}
+
+fn or_action(more: &str, is_missing: bool) -> String {
+    let actions = ProxyAction::ALL.map(ProxyAction::as_str);
+    let actions = enumerate(actions.into_iter().chain([more]), "or");
+    match is_missing {
+        true => format!("is required: {actions}"),
+        false => format!("must be {actions}"),
     }
 }
 

@@ -28,7 +28,13 @@ impl Hub {
         };
         let arguments = arguments_of(message);
         match proxy_tool::parse_arguments(arguments.as_ref(), &self.proxy_tool) {
-            Err(error) => self.send_result(client, &id, &proxy_tool::render_error(&error)),
+            Err(error) => {
+                let error = match self.is_read_tool(request) {
+                    true => error.with_action(DispatchAction::ReadResult.as_str()),
+                    false => error,
+                };
+                self.send_result(client, &id, &proxy_tool::render_error(&error));
+            }
             Ok(ProxyOperation::Batch(operations)) => {
                 let batch = BatchId(self.next_id());
                 let results = vec![None; operations.len()];
@@ -150,6 +156,12 @@ impl Hub {
         None
     }
 
+    /// Whether this is a call of the `proxy-read` tool.
+    fn is_read_tool(&self, request: ClientRequest<'_>) -> bool {
+        self.profile(request.client).read_tool == OwnToolUse::Offered
+            && request.message.text(Field::Name).as_deref() == Some(READ_TOOL_NAME)
+    }
+
     /// Why the `proxy-read` tool does not call this, if so.
     fn refused_by_read_tool(
         &self,
@@ -158,12 +170,10 @@ impl Hub {
         path: &str,
         hints: Hints,
     ) -> Option<ProxyToolError> {
-        let profile = self.profile(request.client);
-        let is_read_tool = profile.read_tool == OwnToolUse::Offered
-            && request.message.text(Field::Name).as_deref() == Some(READ_TOOL_NAME);
-        if !is_read_tool || kind != CapabilityType::Tool || hints.read_only {
+        if !self.is_read_tool(request) || kind != CapabilityType::Tool || hints.read_only {
             return None;
         }
+        let profile = self.profile(request.client);
         let other = match (profile.proxy_tool, profile.dispatch_tool) {
             (OwnToolUse::Offered, _) => Some(self.proxy_tool.name.clone()),
             (_, OwnToolUse::Offered) => Some(self.settings.dispatch_tool.name.clone()),

@@ -79,6 +79,25 @@ fn g8_proxy_read_accepts_properties_that_are_filled_in_with_nothing() {
 }
 
 #[test]
+fn proxy_read_names_all_its_actions() {
+    let mut hub = hub(reading_settings());
+    let wrong = [
+        (json!({"action": "run"}), "invalid-value"),
+        (json!({"action": "nothing-like-it"}), "invalid-value"),
+        (json!({}), "missing-parameter"),
+    ];
+    for (arguments, code) in wrong {
+        let (result, _) = read(&mut hub, &arguments);
+        assert_eq!(error_code(&result), code);
+        assert_eq!(result["_meta"]["mcp-proxy/proxy"]["parameter"], "action");
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("'batch' or 'readresult'"), "{text}");
+        let result = proxy(&mut hub, &arguments);
+        assert!(!result.to_string().contains("readresult"), "{result}");
+    }
+}
+
+#[test]
 fn g2_no_form_of_arguments_lets_proxy_read_call_another_tool() {
     let mut hub = hub(reading_settings());
     for arguments in [
