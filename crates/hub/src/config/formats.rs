@@ -208,8 +208,9 @@ impl FoundServers {
         table: &Node<'_>,
         root: &Node<'_>,
     ) -> Result<(), ConfigError> {
+        let mut skipped: Vec<(String, &'static str)> = Vec::new();
         let mut entries = match &table.value().content {
-            DocumentContent::List(items) => listed_entries(table, items)?,
+            DocumentContent::List(items) => listed_entries(table, items, &mut skipped)?,
             _ => {
                 // Refuses what is not an object, and names that come twice.
                 table.members()?;
@@ -217,7 +218,6 @@ impl FoundServers {
             }
         };
         let file_is_gemini = entries::is_gemini(root.value(), &entries);
-        let mut skipped: Vec<(String, &'static str)> = Vec::new();
         entries.retain_mut(|entry| {
             let Some(mut draft) = EntryDraft::of(&mut entry.value) else {
                 return true;
@@ -313,24 +313,30 @@ fn has_servers(table: &Node<'_>) -> bool {
     members.is_empty() || members.iter().any(|member| is_server(&member.value))
 }
 
-/// Continue's list: an entry has its name in it.
+/// Continue's list: an entry has its name in it. Those without one go to `skipped`, each with its place or with what it uses.
 fn listed_entries(
     list: &Node<'_>,
     items: &[DocumentValue],
+    skipped: &mut Vec<(String, &'static str)>,
 ) -> Result<Vec<DocumentMember>, ConfigError> {
-    let nodes = list.items()?;
-    let named = items.iter().zip(nodes).map(|(item, node)| {
-        let name = item.get("name").and_then(DocumentValue::as_text);
-        let name =
-            name.ok_or_else(|| node.bad("in a list of servers each is an object with a `name`"))?;
-        Ok(DocumentMember {
-            key: name.to_owned(),
-            written: name.to_owned(),
-            key_start: item.start,
-            value: item.clone(),
-        })
-    });
-    named.collect()
+    let mut named = Vec::new();
+    for (item, node) in items.iter().zip(list.items()?) {
+        let text = |key: &str| item.get(key).and_then(DocumentValue::as_text);
+        match (text("name"), text("uses")) {
+            (Some(name), _) => named.push(DocumentMember {
+                key: name.to_owned(),
+                written: name.to_owned(),
+                key_start: item.start,
+                value: item.clone(),
+            }),
+            (None, Some(block)) => skipped.push((block.to_owned(), entries::USES)),
+            (None, None) => skipped.push((
+                node.path().to_owned(),
+                "in a list of servers each is an object with a `name`",
+            )),
+        }
+    }
+    Ok(named)
 }
 
 #[cfg(test)]

@@ -17,11 +17,11 @@ pub enum ConfigWarning {
         /// The keys.
         keys: Vec<UnknownConfigKey>,
     },
-    /// An entry that only its client can run.
+    /// An entry that only its client can run, or that has no name.
     Skipped {
         /// The file.
         file: String,
-        /// The entry's name.
+        /// The entry's name, or its place if it has none.
         server: String,
         /// Why.
         why: &'static str,

@@ -7,6 +7,9 @@
 use super::super::document::{DocumentContent, DocumentMember, DocumentValue};
 use super::super::keys::OWN_KEY;
 
+/// Why an entry of Continue's hub is skipped.
+pub(super) const USES: &str = "`uses` is for Continue, which downloads the definition";
+
 /// What happens to an entry.
 pub(super) enum EntryUse {
     /// It is a server.
@@ -203,7 +206,7 @@ pub(super) fn plain(entry: &mut EntryDraft<'_>) -> EntryUse {
 /// Continue's entries are in a list and carry their names.
 fn continue_entry(entry: &mut EntryDraft<'_>) -> EntryUse {
     if entry.get("uses").is_some() {
-        return EntryUse::Skipped("`uses` is for Continue, which downloads the definition");
+        return EntryUse::Skipped(USES);
     }
     entry.rewrite_texts(continue_variables);
     entry.forget(&["name", "faviconUrl", "description"]);
