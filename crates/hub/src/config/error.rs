@@ -89,6 +89,14 @@ pub enum ServerProblem {
     /// Its entry says `"disabled": true` or `"enabled": false`.
     #[error("it is disabled in the config")]
     Disabled,
+    /// The client's settings, next to the entries, say that it is turned off.
+    #[error("it is disabled in {file} by `{key}`")]
+    TurnedOff {
+        /// The file that says so.
+        file: String,
+        /// The setting.
+        key: &'static str,
+    },
     /// Its entry cannot be used.
     #[error(transparent)]
     Broken(#[from] ConfigError),
@@ -99,6 +107,7 @@ impl ServerProblem {
     pub(super) fn is_same(&self, other: &ServerProblem) -> bool {
         match (self, other) {
             (ServerProblem::Disabled, ServerProblem::Disabled) => true,
+            (ServerProblem::TurnedOff { .. }, ServerProblem::TurnedOff { .. }) => self == other,
             (ServerProblem::Broken(one), ServerProblem::Broken(other)) => {
                 one.key == other.key && one.fault == other.fault
             }

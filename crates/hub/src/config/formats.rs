@@ -6,6 +6,7 @@
 //! read after that.
 
 mod entries;
+mod turned_off;
 
 use std::path::Path;
 
@@ -15,6 +16,7 @@ use super::keys::{OWN_KEY, closest};
 use super::node::Node;
 use super::warning::{ConfigWarning, UnknownConfigKey};
 use entries::{EntryDraft, EntryUse};
+pub(super) use turned_off::TurnedOff;
 
 /// Where some clients keep their servers.
 pub(super) struct ConfigFormat {
@@ -132,6 +134,8 @@ pub(super) struct FoundServers {
     is_settings_file: bool,
     /// Entries that cannot run anywhere but in their client.
     pub(super) skipped: Vec<ConfigWarning>,
+    /// What the client's settings turn off.
+    pub(super) turned_off: Vec<TurnedOff>,
     /// Why there is nothing, if there are servers for others.
     other_projects: bool,
 }
@@ -164,6 +168,7 @@ pub(super) fn find_servers(
         found.add(file, format, &node, root)?;
     }
     found.add_project(file, root, current_folder)?;
+    found.turned_off = turned_off::find(file.name, root, current_folder);
     Ok(found)
 }
 

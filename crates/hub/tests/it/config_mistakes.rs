@@ -1,6 +1,6 @@
 //! Entries that clients accept and the hub cannot run as they are: the rest of the file works, and a text says what is wrong.
 
-use mcp_proxy_hub::config::{ConfigWarning, HubConfig, parse_config};
+use mcp_proxy_hub::config::{ConfigText, ConfigWarning, HubConfig, ServerProblem, parse_config};
 
 use crate::config::{environment, file, server};
 
@@ -27,4 +27,92 @@ fn g2_an_entry_of_a_list_without_a_name_stops_nothing_else() {
         skipped.collect::<Vec<_>>(),
         ["anthropic/foo-mcp", "mcpServers[1]", "mcpServers[3]"]
     );
+}
+
+/// The servers that a setting of the client turns off, each with the setting.
+fn turned_off<'a>(config: &'a HubConfig, by: &str) -> Vec<(&'a str, &'static str)> {
+    let off = config.servers.iter().filter_map(|server| {
+        let Err(ServerProblem::TurnedOff { file, key }) = &server.state else {
+            return None;
+        };
+        assert_eq!(file, by);
+        Some((server.name.as_str(), *key))
+    });
+    off.collect()
+}
+
+#[test]
+fn g2_what_gemini_leaves_out_is_disabled() {
+    let with = |settings: &str| {
+        let servers = r#""mcpServers": {"a": {"command": "x"}, "b": {"command": "${NOT_SET}"}, "c": {"command": "x", "disabled": true}}"#;
+        parse(
+            "settings.json",
+            &format!(r#"{{"mcp": {settings}, {servers}}}"#),
+        )
+    };
+    let config = with(r#"{"excluded": ["b", "c", "unknown"]}"#);
+    assert_eq!(
+        turned_off(&config, "settings.json"),
+        [("b", "mcp.excluded")]
+    );
+    assert_eq!(server(&config, "c").state, Err(ServerProblem::Disabled));
+    assert!(server(&config, "a").state.is_ok());
+    let problem = server(&config, "b").state.as_ref().unwrap_err();
+    let text = "it is disabled in settings.json by `mcp.excluded`";
+    assert_eq!(problem.to_string(), text);
+    assert_eq!(config.warnings, []);
+    let config = with(r#"{"allowed": ["a"]}"#);
+    assert_eq!(turned_off(&config, "settings.json"), [("b", "mcp.allowed")]);
+    for settings in [
+        r#"{"allowed": [], "excluded": []}"#,
+        r#"{"allowed": "b"}"#,
+        "null",
+    ] {
+        assert_eq!(turned_off(&with(settings), ""), [], "{settings}");
+    }
+}
+
+#[test]
+fn g2_what_claude_code_turns_off_in_a_project_is_disabled_there() {
+    let text = r#"{
+        "mcpServers": {"glob": {"command": "x"}, "git": {"command": "x"}},
+        "projects": {
+            "/people/ada": {"disabledMcpServers": ["git"]},
+            "/people/ada/code": {
+                "mcpServers": {"web": {"command": "x"}},
+                "disabledMcpServers": ["glob", "web"],
+                "disabledMcpjsonServers": ["team"]
+            },
+            "/people/ada/code/new": {"mcpServers": {}}
+        }
+    }"#;
+    let read_in = |folder: &str| {
+        let in_folder = |name, text| ConfigText {
+            current_folder: Some(folder.into()),
+            ..file(name, text)
+        };
+        let project = r#"{"mcpServers": {"team": {"command": "x"}}}"#;
+        let other = r#"{"mcpServers": {"glob-2": {"command": "x"}}}"#;
+        let files = [
+            in_folder("code/.mcp.json", project),
+            in_folder("other.json", other),
+            in_folder(".claude.json", text),
+        ];
+        parse_config(&files, &environment).unwrap()
+    };
+    for folder in ["/people/ada/code", "/people/ada/code/new"] {
+        let config = read_in(folder);
+        let mut off = turned_off(&config, ".claude.json");
+        off.sort_unstable();
+        let expected = [
+            ("glob", "disabledMcpServers"),
+            ("team", "disabledMcpjsonServers"),
+            ("web", "disabledMcpServers"),
+        ];
+        assert_eq!(off, expected);
+    }
+    let config = read_in("/people/ada/notes");
+    let expected = [("git", "disabledMcpServers")];
+    assert_eq!(turned_off(&config, ".claude.json"), expected);
+    assert_eq!(turned_off(&read_in("/srv"), ""), []);
 }
