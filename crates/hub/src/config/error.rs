@@ -70,6 +70,8 @@ pub enum ConfigFault {
     BadValue(&'static str),
     /// A variable that is not set and has no default. Editors' own variables, such as `input:token`, never are.
     MissingVariable(String),
+    /// The same for a key whose value is a variable's name, so that there is no place for a default.
+    MissingNamedVariable(String),
 }
 
 /// What a config file is written in.
@@ -201,6 +203,9 @@ impl fmt::Display for ConfigFault {
                 f,
                 "variable {name} is not set; set it, or write ${{{name}:-default}}"
             ),
+            ConfigFault::MissingNamedVariable(name) => {
+                write!(f, "variable {} is not set", shown_key(name))
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Entries that clients accept and the hub cannot run as they are: the rest of the file works, and a text says what is wrong.
 
-use mcp_proxy_hub::config::{ConfigText, ConfigWarning, HubConfig, ServerProblem, parse_config};
+use mcp_proxy_hub::config::{
+    ConfigFault, ConfigText, ConfigWarning, HubConfig, ServerProblem, parse_config,
+};
 
 use crate::config::{environment, file, server};
 
@@ -115,4 +117,39 @@ fn g2_what_claude_code_turns_off_in_a_project_is_disabled_there() {
     let expected = [("git", "disabledMcpServers")];
     assert_eq!(turned_off(&config, ".claude.json"), expected);
     assert_eq!(turned_off(&read_in("/srv"), ""), []);
+}
+
+#[test]
+fn g2_a_key_that_names_a_variable_is_named_and_takes_no_default() {
+    let codex = |line: &str| {
+        format!(
+            "[mcp_servers.a]\nurl = 'https://a.example/mcp'\nhttp_headers = {{B = 'x'}}\n{line}\n"
+        )
+    };
+    for (name, text, key) in [
+        (
+            "config.toml",
+            codex("bearer_token_env_var = 'NOPE'"),
+            "mcp_servers.a.bearer_token_env_var",
+        ),
+        (
+            "config.toml",
+            codex("env_http_headers = {X-User = 'NOPE'}"),
+            "mcp_servers.a.env_http_headers.X-User",
+        ),
+        (
+            "config.yaml",
+            "extensions: {a: {type: stdio, cmd: x, envs: {B: c}, env_keys: [NOPE]}}\n".to_owned(),
+            "extensions.a.env_keys",
+        ),
+    ] {
+        let config = parse(name, &text);
+        let Err(ServerProblem::Broken(problem)) = &server(&config, "a").state else {
+            panic!("not broken: {text}");
+        };
+        assert_eq!(problem.key, key);
+        let fault = ConfigFault::MissingNamedVariable("NOPE".to_owned());
+        assert_eq!(problem.fault, fault);
+        assert!(problem.to_string().ends_with("variable NOPE is not set"));
+    }
 }
