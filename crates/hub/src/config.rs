@@ -223,7 +223,7 @@ impl HubConfig {
         let mut found = find_servers(file, &root, current_folder)?;
         found.check(&root)?;
         found.keep_mistakes(&mut notes.unknown_keys);
-        self.warnings.append(&mut found.skipped);
+        self.warnings.append(&mut found.warnings);
         for server in read_servers(file, &found, &mut notes)? {
             self.insert(server);
         }

@@ -132,8 +132,8 @@ pub(super) struct FoundServers {
     pub(super) tables: Vec<ServerTable>,
     /// Whether the file is full of other settings, so that unknown keys mean nothing.
     is_settings_file: bool,
-    /// Entries that cannot run anywhere but in their client.
-    pub(super) skipped: Vec<ConfigWarning>,
+    /// Entries that cannot run anywhere but in their client, and what is left out of others.
+    pub(super) warnings: Vec<ConfigWarning>,
     /// What the client's settings turn off.
     pub(super) turned_off: Vec<TurnedOff>,
     /// Why there is nothing, if there are servers for others.
@@ -230,8 +230,17 @@ impl FoundServers {
             if file_is_gemini {
                 draft.rewrite_texts(entries::gemini_variables);
             }
+            let lacks_env_file = draft.lacks_env_file();
             match (format.translate)(&mut draft) {
-                EntryUse::Server => true,
+                EntryUse::Server => {
+                    if lacks_env_file {
+                        self.warnings.push(ConfigWarning::EnvFile {
+                            file: file.name.to_owned(),
+                            server: entry.key.clone(),
+                        });
+                    }
+                    true
+                }
                 EntryUse::Skipped(why) => {
                     skipped.push((entry.key.clone(), why));
                     false
@@ -240,7 +249,7 @@ impl FoundServers {
             }
         });
         for (server, why) in skipped {
-            self.skipped.push(ConfigWarning::Skipped {
+            self.warnings.push(ConfigWarning::Skipped {
                 file: file.name.to_owned(),
                 server,
                 why,

@@ -26,6 +26,13 @@ pub enum ConfigWarning {
         /// Why.
         why: &'static str,
     },
+    /// An `envFile`, which is not read: the server starts without its variables.
+    EnvFile {
+        /// The file.
+        file: String,
+        /// The entry's name.
+        server: String,
+    },
     /// A server is configured twice; the later one counts.
     Replaced {
         /// The server.
@@ -69,6 +76,13 @@ impl fmt::Display for ConfigWarning {
             ConfigWarning::Skipped { file, server, why } => {
                 let server = server.escape_debug();
                 write!(f, "{file}: skipped {server}: {why}")
+            }
+            ConfigWarning::EnvFile { file, server } => {
+                let server = server.escape_debug();
+                write!(
+                    f,
+                    "{file}: server {server}: `envFile` is not read; put the variables that are in it into `env`"
+                )
             }
             ConfigWarning::Replaced {
                 server,
