@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 
 use document::FileText;
 use entry::{EntryNotes, read_entry};
-use formats::{FoundServers, find_servers};
+use formats::{FoundServers, TurnedOff, find_servers};
 use keys::{FILE_KEYS, OWN_KEY};
 use node::Node;
 use secret::SecretCollector;
@@ -117,6 +117,7 @@ pub fn parse_config(
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> Result<HubConfig, ConfigError> {
     let mut config = HubConfig::default();
+    let mut turned_off = Vec::new();
     for file in files {
         let text = file.text.strip_prefix('\u{feff}').unwrap_or(&file.text);
         let workspace = file.workspace(environment("HOME"));
@@ -130,7 +131,12 @@ pub fn parse_config(
             text,
             environment: &with_workspace,
         };
-        config.read_file(text, file.current_folder.as_deref())?;
+        turned_off.extend(config.read_file(text, file.current_folder.as_deref())?);
+    }
+    for server in &mut config.servers {
+        for list in &turned_off {
+            list.apply(server);
+        }
     }
     Ok(config)
 }
@@ -201,11 +207,12 @@ impl HubConfig {
         }
     }
 
+    /// Returns what the client's settings turn off, maybe in other files too.
     fn read_file(
         &mut self,
         file: FileText<'_>,
         current_folder: Option<&Path>,
-    ) -> Result<(), ConfigError> {
+    ) -> Result<Vec<TurnedOff>, ConfigError> {
         let document = file.parse()?;
         let mut notes = EntryNotes::default();
         let root = Node::root(file, &document);
@@ -216,7 +223,7 @@ impl HubConfig {
         let mut found = find_servers(file, &root, current_folder)?;
         found.check(&root)?;
         found.keep_mistakes(&mut notes.unknown_keys);
-        self.warnings.append(&mut found.skipped);
+        self.warnings.append(&mut found.warnings);
         for server in read_servers(file, &found, &mut notes)? {
             self.insert(server);
         }
@@ -227,7 +234,7 @@ impl HubConfig {
                 keys: notes.unknown_keys,
             });
         }
-        Ok(())
+        Ok(found.turned_off)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the flags of `proxy` mean, checked: no option here that "must" be set.
 
-mod bounded_file;
+pub mod bounded_file;
 mod check;
 mod headers;
 mod hub;

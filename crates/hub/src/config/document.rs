@@ -34,6 +34,13 @@ pub(super) enum DocumentContent {
     /// As it was written.
     Number(String),
     Text(String),
+    /// The value of an environment variable that a key of the file names, with what comes before it.
+    Variable {
+        /// The key, which is next to the table that the value was put into.
+        key: &'static str,
+        before: &'static str,
+        name: String,
+    },
     List(Vec<DocumentValue>),
     Table(Vec<DocumentMember>),
 }
@@ -161,7 +168,10 @@ impl DocumentValue {
                     member.value.rewrite_texts(rewrite);
                 }
             }
-            DocumentContent::Null | DocumentContent::Boolean(_) | DocumentContent::Number(_) => {}
+            DocumentContent::Null
+            | DocumentContent::Boolean(_)
+            | DocumentContent::Number(_)
+            | DocumentContent::Variable { .. } => {}
         }
     }
 }

@@ -70,6 +70,8 @@ pub enum ConfigFault {
     BadValue(&'static str),
     /// A variable that is not set and has no default. Editors' own variables, such as `input:token`, never are.
     MissingVariable(String),
+    /// The same for a key whose value is a variable's name, so that there is no place for a default.
+    MissingNamedVariable(String),
 }
 
 /// What a config file is written in.
@@ -89,6 +91,14 @@ pub enum ServerProblem {
     /// Its entry says `"disabled": true` or `"enabled": false`.
     #[error("it is disabled in the config")]
     Disabled,
+    /// The client's settings, next to the entries, say that it is turned off.
+    #[error("it is disabled in {file} by `{key}`")]
+    TurnedOff {
+        /// The file that says so.
+        file: String,
+        /// The setting.
+        key: &'static str,
+    },
     /// Its entry cannot be used.
     #[error(transparent)]
     Broken(#[from] ConfigError),
@@ -99,6 +109,7 @@ impl ServerProblem {
     pub(super) fn is_same(&self, other: &ServerProblem) -> bool {
         match (self, other) {
             (ServerProblem::Disabled, ServerProblem::Disabled) => true,
+            (ServerProblem::TurnedOff { .. }, ServerProblem::TurnedOff { .. }) => self == other,
             (ServerProblem::Broken(one), ServerProblem::Broken(other)) => {
                 one.key == other.key && one.fault == other.fault
             }
@@ -192,6 +203,9 @@ impl fmt::Display for ConfigFault {
                 f,
                 "variable {name} is not set; set it, or write ${{{name}:-default}}"
             ),
+            ConfigFault::MissingNamedVariable(name) => {
+                write!(f, "variable {} is not set", shown_key(name))
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 //! read after that.
 
 mod entries;
+mod turned_off;
 
 use std::path::Path;
 
@@ -15,6 +16,7 @@ use super::keys::{OWN_KEY, closest};
 use super::node::Node;
 use super::warning::{ConfigWarning, UnknownConfigKey};
 use entries::{EntryDraft, EntryUse};
+pub(super) use turned_off::TurnedOff;
 
 /// Where some clients keep their servers.
 pub(super) struct ConfigFormat {
@@ -130,8 +132,10 @@ pub(super) struct FoundServers {
     pub(super) tables: Vec<ServerTable>,
     /// Whether the file is full of other settings, so that unknown keys mean nothing.
     is_settings_file: bool,
-    /// Entries that cannot run anywhere but in their client.
-    pub(super) skipped: Vec<ConfigWarning>,
+    /// Entries that cannot run anywhere but in their client, and what is left out of others.
+    pub(super) warnings: Vec<ConfigWarning>,
+    /// What the client's settings turn off.
+    pub(super) turned_off: Vec<TurnedOff>,
     /// Why there is nothing, if there are servers for others.
     other_projects: bool,
 }
@@ -164,6 +168,7 @@ pub(super) fn find_servers(
         found.add(file, format, &node, root)?;
     }
     found.add_project(file, root, current_folder)?;
+    found.turned_off = turned_off::find(file.name, root, current_folder);
     Ok(found)
 }
 
@@ -208,8 +213,9 @@ impl FoundServers {
         table: &Node<'_>,
         root: &Node<'_>,
     ) -> Result<(), ConfigError> {
+        let mut skipped: Vec<(String, &'static str)> = Vec::new();
         let mut entries = match &table.value().content {
-            DocumentContent::List(items) => listed_entries(table, items)?,
+            DocumentContent::List(items) => listed_entries(table, items, &mut skipped)?,
             _ => {
                 // Refuses what is not an object, and names that come twice.
                 table.members()?;
@@ -217,7 +223,6 @@ impl FoundServers {
             }
         };
         let file_is_gemini = entries::is_gemini(root.value(), &entries);
-        let mut skipped: Vec<(String, &'static str)> = Vec::new();
         entries.retain_mut(|entry| {
             let Some(mut draft) = EntryDraft::of(&mut entry.value) else {
                 return true;
@@ -225,8 +230,17 @@ impl FoundServers {
             if file_is_gemini {
                 draft.rewrite_texts(entries::gemini_variables);
             }
+            let lacks_env_file = draft.lacks_env_file();
             match (format.translate)(&mut draft) {
-                EntryUse::Server => true,
+                EntryUse::Server => {
+                    if lacks_env_file {
+                        self.warnings.push(ConfigWarning::EnvFile {
+                            file: file.name.to_owned(),
+                            server: entry.key.clone(),
+                        });
+                    }
+                    true
+                }
                 EntryUse::Skipped(why) => {
                     skipped.push((entry.key.clone(), why));
                     false
@@ -235,7 +249,7 @@ impl FoundServers {
             }
         });
         for (server, why) in skipped {
-            self.skipped.push(ConfigWarning::Skipped {
+            self.warnings.push(ConfigWarning::Skipped {
                 file: file.name.to_owned(),
                 server,
                 why,
@@ -313,24 +327,30 @@ fn has_servers(table: &Node<'_>) -> bool {
     members.is_empty() || members.iter().any(|member| is_server(&member.value))
 }
 
-/// Continue's list: an entry has its name in it.
+/// Continue's list: an entry has its name in it. Those without one go to `skipped`, each with its place or with what it uses.
 fn listed_entries(
     list: &Node<'_>,
     items: &[DocumentValue],
+    skipped: &mut Vec<(String, &'static str)>,
 ) -> Result<Vec<DocumentMember>, ConfigError> {
-    let nodes = list.items()?;
-    let named = items.iter().zip(nodes).map(|(item, node)| {
-        let name = item.get("name").and_then(DocumentValue::as_text);
-        let name =
-            name.ok_or_else(|| node.bad("in a list of servers each is an object with a `name`"))?;
-        Ok(DocumentMember {
-            key: name.to_owned(),
-            written: name.to_owned(),
-            key_start: item.start,
-            value: item.clone(),
-        })
-    });
-    named.collect()
+    let mut named = Vec::new();
+    for (item, node) in items.iter().zip(list.items()?) {
+        let text = |key: &str| item.get(key).and_then(DocumentValue::as_text);
+        match (text("name"), text("uses")) {
+            (Some(name), _) => named.push(DocumentMember {
+                key: name.to_owned(),
+                written: name.to_owned(),
+                key_start: item.start,
+                value: item.clone(),
+            }),
+            (None, Some(block)) => skipped.push((block.to_owned(), entries::USES)),
+            (None, None) => skipped.push((
+                node.path().to_owned(),
+                "in a list of servers each is an object with a `name`",
+            )),
+        }
+    }
+    Ok(named)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::duration::{self, LONGEST};
 use super::error::{ConfigError, ConfigFault, TextPosition};
 use super::keys::closest;
 use super::size::parse_size;
-use super::variables::{Environment, credentials, expand};
+use super::variables::{Environment, credentials, expand, names_a_credential};
 use super::warning::UnknownConfigKey;
 
 /// A value with its place.
@@ -126,6 +126,10 @@ impl<'a> Node<'a> {
     pub(super) fn scalar_text(&self) -> Result<String, ConfigError> {
         match &self.value.content {
             Content::Text(text) => self.expand(text),
+            Content::Variable { before, name, .. } => match self.variable(name) {
+                Some(value) => Ok(format!("{before}{value}")),
+                None => Err(self.error(ConfigFault::MissingNamedVariable(name.clone()))),
+            },
             Content::Number(number) => Ok(number.clone()),
             Content::Boolean(boolean) => Ok(boolean.to_string()),
             _ => Err(self.wrong_type("a string")),
@@ -245,9 +249,17 @@ impl<'a> Node<'a> {
             file: self.file,
             value: &member.value,
             key_start: member.key_start,
-            path: join(&self.path, &member.written),
+            path: self.member_path(member),
         };
         (&member.key, node)
+    }
+
+    fn member_path(&self, member: &DocumentMember) -> String {
+        let Content::Variable { key, .. } = &member.value.content else {
+            return join(&self.path, &member.written);
+        };
+        let entry = self.path.rsplit_once('.').map_or("", |(entry, _)| entry);
+        join(&join(entry, key), &member.written)
     }
 
     /// The members of an object that is ours: an unknown key is an error.
@@ -286,7 +298,7 @@ impl<'a> Node<'a> {
     /// Any JSON, with the variables in its strings filled in.
     pub(super) fn json(&self) -> Result<serde_json::Value, ConfigError> {
         Ok(match &self.value.content {
-            Content::Text(text) => self.expand(text)?.into(),
+            Content::Text(_) | Content::Variable { .. } => self.scalar_text()?.into(),
             Content::Number(number) => serde_json::Value::Number(
                 serde_json::from_str(number).map_err(|_| self.bad("not a number"))?,
             ),
@@ -309,6 +321,9 @@ impl<'a> Node<'a> {
         fn collect(value: &DocumentValue, environment: Environment<'_>, found: &mut Vec<String>) {
             match &value.content {
                 Content::Text(text) => found.extend(credentials(text, environment)),
+                Content::Variable { name, .. } if names_a_credential(name) => {
+                    found.extend(environment(name));
+                }
                 Content::List(list) => {
                     for item in list {
                         collect(item, environment, found);
@@ -319,7 +334,10 @@ impl<'a> Node<'a> {
                         collect(&member.value, environment, found);
                     }
                 }
-                Content::Number(_) | Content::Boolean(_) | Content::Null => {}
+                Content::Variable { .. }
+                | Content::Number(_)
+                | Content::Boolean(_)
+                | Content::Null => {}
             }
         }
         let mut found = Vec::new();
@@ -409,7 +427,7 @@ fn join(path: &str, name: &str) -> String {
 
 fn type_name(value: &DocumentValue) -> &'static str {
     match &value.content {
-        Content::Text(_) => "a string",
+        Content::Text(_) | Content::Variable { .. } => "a string",
         Content::Number(_) => "a number",
         Content::Boolean(_) => "a boolean",
         Content::Table(_) => "an object",

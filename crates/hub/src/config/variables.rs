@@ -106,7 +106,8 @@ fn value(
     }
 }
 
-fn names_a_credential(name: &str) -> bool {
+/// Whether a variable sounds like a credential.
+pub(super) fn names_a_credential(name: &str) -> bool {
     const PARTS: &[&str] = &[
         "TOKEN",
         "SECRET",

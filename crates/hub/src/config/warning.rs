@@ -17,14 +17,21 @@ pub enum ConfigWarning {
         /// The keys.
         keys: Vec<UnknownConfigKey>,
     },
-    /// An entry that only its client can run.
+    /// An entry that only its client can run, or that has no name.
     Skipped {
+        /// The file.
+        file: String,
+        /// The entry's name, or its place if it has none.
+        server: String,
+        /// Why.
+        why: &'static str,
+    },
+    /// An `envFile`, which is not read: the server starts without its variables.
+    EnvFile {
         /// The file.
         file: String,
         /// The entry's name.
         server: String,
-        /// Why.
-        why: &'static str,
     },
     /// A server is configured twice; the later one counts.
     Replaced {
@@ -69,6 +76,13 @@ impl fmt::Display for ConfigWarning {
             ConfigWarning::Skipped { file, server, why } => {
                 let server = server.escape_debug();
                 write!(f, "{file}: skipped {server}: {why}")
+            }
+            ConfigWarning::EnvFile { file, server } => {
+                let server = server.escape_debug();
+                write!(
+                    f,
+                    "{file}: server {server}: `envFile` is not read; put the variables that are in it into `env`"
+                )
             }
             ConfigWarning::Replaced {
                 server,

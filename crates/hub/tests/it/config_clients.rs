@@ -165,7 +165,9 @@ fn cursor() {
         url(&config, "web"),
         ("http://localhost:3000/mcp".into(), None)
     );
-    assert_eq!(unknown_keys(&config), ["mcpServers.python.envFile"]);
+    assert!(
+        matches!(&config.warnings[..], [ConfigWarning::EnvFile { server, .. }] if server == "python")
+    );
 }
 
 #[test]

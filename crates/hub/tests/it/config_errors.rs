@@ -27,7 +27,6 @@ pub(crate) const INVALID_FILES: &[(&str, &str)] = &[
     ("word", "{\"mcpServers\": hunter2}"),
     ("two values", "{} {}"),
     ("colon missing", "{\"a\" 1}"),
-    ("servers are a list of words", r#"{"mcpServers": ["x"]}"#),
     ("servers are a word", r#"{"mcpServers": "x"}"#),
     (
         "same server twice",

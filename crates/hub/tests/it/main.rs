@@ -17,6 +17,7 @@ mod config;
 mod config_clients;
 mod config_errors;
 mod config_formats;
+mod config_mistakes;
 mod config_properties;
 mod config_schema;
 mod conversations;

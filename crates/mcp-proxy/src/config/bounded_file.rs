@@ -1,4 +1,4 @@
-//! Reads files that a person configured. A path may lead to something that never ends or never answers, such as a pipe, a
+//! Reads files that a person configured, or that an earlier run left behind. A path may lead to something that never ends or never answers, such as a pipe, a
 //! device or a network folder that is gone, and that must not stop the proxy.
 
 use std::fs::OpenOptions;
@@ -17,7 +17,10 @@ const DEADLINE: Duration = Duration::from_secs(5);
 
 /// The text of a file, which is regular, not too large, and read in time.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    within(DEADLINE, path, read_regular)
+    within(DEADLINE, path, |path| {
+        let text = String::from_utf8(read_regular(path, SIZE_MAX)?);
+        text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
+    })
 }
 
 /// Does it on a thread of its own, which is left alone if it does not come back.
@@ -39,7 +42,8 @@ fn within(
     })
 }
 
-fn read_regular(path: &Path) -> io::Result<String> {
+/// What is in a file of at most `size_max` bytes, if it is a regular one.
+pub fn read_regular(path: &Path, size_max: u64) -> io::Result<Vec<u8>> {
     // Opening a pipe would wait for its other end.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let file = OpenOptions::new()
@@ -50,12 +54,12 @@ fn read_regular(path: &Path) -> io::Result<String> {
     if !file.metadata()?.is_file() {
         return invalid("it is not a regular file".to_owned());
     }
-    let mut text = String::new();
-    let size = file.take(SIZE_MAX + 1).read_to_string(&mut text)?;
-    if size as u64 > SIZE_MAX {
-        return invalid(format!("it is larger than {} MiB", SIZE_MAX >> 20));
+    let mut content = Vec::new();
+    let size = file.take(size_max + 1).read_to_end(&mut content)?;
+    if size as u64 > size_max {
+        return invalid(format!("it is larger than {} MiB", size_max >> 20));
     }
-    Ok(text)
+    Ok(content)
 }
 
 #[cfg(test)]

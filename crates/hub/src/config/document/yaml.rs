@@ -177,7 +177,9 @@ fn key_text(key: &DocumentValue) -> Option<String> {
         DocumentContent::Text(text) | DocumentContent::Number(text) => Some(text.clone()),
         DocumentContent::Boolean(boolean) => Some(boolean.to_string()),
         DocumentContent::Null => Some("null".to_owned()),
-        DocumentContent::List(_) | DocumentContent::Table(_) => None,
+        DocumentContent::List(_) | DocumentContent::Table(_) | DocumentContent::Variable { .. } => {
+            None
+        }
     }
 }
 

@@ -7,6 +7,9 @@
 use super::super::document::{DocumentContent, DocumentMember, DocumentValue};
 use super::super::keys::OWN_KEY;
 
+/// Why an entry of Continue's hub is skipped.
+pub(super) const USES: &str = "`uses` is for Continue, which downloads the definition";
+
 /// What happens to an entry.
 pub(super) enum EntryUse {
     /// It is a server.
@@ -50,6 +53,12 @@ impl<'a> EntryDraft<'a> {
             _ => false,
         };
         is("enabled", false) || is("disabled", true)
+    }
+
+    /// Takes out VS Code's and Cursor's `envFile`. Whether the server starts without variables that it has.
+    pub(super) fn lacks_env_file(&mut self) -> bool {
+        let named = self.take("envFile");
+        named.is_some_and(|file| !is_null(&file.value)) && !self.is_off()
     }
 
     fn take(&mut self, key: &str) -> Option<DocumentMember> {
@@ -203,7 +212,7 @@ pub(super) fn plain(entry: &mut EntryDraft<'_>) -> EntryUse {
 /// Continue's entries are in a list and carry their names.
 fn continue_entry(entry: &mut EntryDraft<'_>) -> EntryUse {
     if entry.get("uses").is_some() {
-        return EntryUse::Skipped("`uses` is for Continue, which downloads the definition");
+        return EntryUse::Skipped(USES);
     }
     entry.rewrite_texts(continue_variables);
     entry.forget(&["name", "faviconUrl", "description"]);
@@ -270,15 +279,20 @@ pub(super) fn codex(entry: &mut EntryDraft<'_>) -> EntryUse {
     entry.deny("disabled_tools");
     entry.set_option("env_vars", "inherit-env", names);
     entry.rename("http_headers", "headers");
-    entry.set_header("bearer_token_env_var", "Authorization", |name| {
-        format!("Bearer ${{{name}}}")
-    });
+    if let Some(name) = entry.text("bearer_token_env_var").map(str::to_owned)
+        && let Some(mut member) = entry.take("bearer_token_env_var")
+    {
+        "Authorization".clone_into(&mut member.key);
+        member.written.clear();
+        member.value = variable(member.value.start, "bearer_token_env_var", "Bearer ", &name);
+        entry.add_to("headers", member);
+    }
     entry.set_header("bearer_token", "Authorization", bearer);
     if let Some(headers) = entry.take("env_http_headers") {
         for header in headers.value.members().unwrap_or_default() {
             let mut header = header.clone();
             if let Some(name) = header.value.as_text() {
-                header.value = DocumentValue::text(header.value.start, format!("${{{name}}}"));
+                header.value = variable(header.value.start, "env_http_headers", "", name);
                 entry.add_to("headers", header);
             }
         }
@@ -332,9 +346,9 @@ pub(super) fn goose(entry: &mut EntryDraft<'_>) -> EntryUse {
                 "env",
                 DocumentMember {
                     key: name.to_owned(),
-                    written: name.to_owned(),
+                    written: String::new(),
                     key_start: value.start,
-                    value: DocumentValue::text(value.start, format!("${{{name}}}")),
+                    value: variable(value.start, "env_keys", "", name),
                 },
             );
         }
@@ -423,6 +437,18 @@ fn replace_references(text: &str, open: &str, close: &str) -> String {
         rest = after;
     }
     rewritten + rest
+}
+
+/// The value of a variable that a key of the file names.
+fn variable(start: usize, key: &'static str, before: &'static str, name: &str) -> DocumentValue {
+    DocumentValue {
+        start,
+        content: DocumentContent::Variable {
+            key,
+            before,
+            name: name.to_owned(),
+        },
+    }
 }
 
 fn is_null(value: &DocumentValue) -> bool {

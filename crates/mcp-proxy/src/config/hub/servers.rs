@@ -63,7 +63,10 @@ fn server_target(
         settings: ServerSettings {
             naming: Arc::new(naming(alias, server.name.as_str(), options, hub)),
             disabled,
-            is_turned_off: matches!(server.state, Err(ServerProblem::Disabled)),
+            is_turned_off: matches!(
+                server.state,
+                Err(ServerProblem::Disabled | ServerProblem::TurnedOff { .. })
+            ),
             is_remote: matches!(&server.state, Ok(spec) if matches!(spec.target, ServerTarget::Url { .. })),
             start: options.start.or(hub.start).unwrap_or(StartMode::Eager),
             eras: known_eras(server),

@@ -5,9 +5,8 @@
 //! once a second, so that `kill -9` leaves it as it should be. What is in it does not let its reader use a session
 //! ([`SessionMemory`]), and only the user can read it.
 
-use std::fs::{DirBuilder, File, Permissions};
+use std::fs::{DirBuilder, Permissions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::Read as _;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +18,7 @@ use mcp_proxy_transport::http::{SavedSession, SessionMemory};
 use serde::{Deserialize, Serialize};
 
 use super::json_file::{self, remove};
+use crate::config::bounded_file::read_regular;
 use crate::config::{Config, HubTarget};
 use crate::printer;
 
@@ -125,9 +125,7 @@ fn make_private(folder: &Path) -> std::io::Result<()> {
 }
 
 fn read(path: &Path) -> Option<SessionsFile> {
-    let mut text = Vec::new();
-    let file = File::open(path).ok()?;
-    file.take(SIZE_MAX).read_to_end(&mut text).ok()?;
+    let text = read_regular(path, SIZE_MAX).ok()?;
     serde_json::from_slice(&text).ok()
 }
 

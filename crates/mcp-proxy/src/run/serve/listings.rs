@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::json_file;
+use crate::config::bounded_file::read_regular;
 use crate::config::{HubServerKind, HubServerTarget, Target};
 
 /// Lists larger than this are read anew each time.
@@ -39,10 +40,7 @@ struct SavedListing<'a> {
 /// What a server offered when it was last seen.
 pub fn load(server: &HubServerTarget) -> Option<ServerListing> {
     let path = path(server.name())?;
-    if std::fs::metadata(&path).ok()?.len() > SIZE_MAX {
-        return None;
-    }
-    let text = Bytes::from(std::fs::read(&path).ok()?);
+    let text = Bytes::from(read_regular(&path, SIZE_MAX).ok()?);
     let saved: SavedListing<'_> = serde_json::from_slice(&text).ok()?;
     let is_same =
         saved.server == server.name() && Some(&*saved.origin) == origin(server).as_deref();

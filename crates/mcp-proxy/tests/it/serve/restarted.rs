@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::test_hub::{TestHub, time};
 use crate::control::test_home::{TestHome, until};
-use crate::programs::request;
+use crate::programs::{PROXY, request};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"time_get_current_time","arguments":{"timezone":"UTC"}}}"#;
 
@@ -189,4 +190,31 @@ fn r11_many_sessions_at_once_are_not_as_many_files() {
     // The draft of a file is seen too.
     let most = 2 * (2 + begin.elapsed().as_secs());
     assert!(files.len() as u64 <= most, "{} of {most}", files.len());
+}
+
+#[test]
+fn g2_a_pipe_in_place_of_a_kept_file_stops_nobody() {
+    let config = json!({"mcpServers": {
+        "s": {"command": PROXY, "args": ["demo-server", "stdio"]},
+    }});
+    let hub = TestHub::start(&config, &["--expose", "all"]);
+    let listing = hub.home.path("state/mcp-proxy/listings/s.json");
+    hub.until("all is kept", |hub| {
+        listing.exists() && kept_sessions(&hub.home) == 1
+    });
+    let TestHub { home, program, .. } = hub;
+    let port = program.address.rsplit_once(':').unwrap().1.to_owned();
+    program.end("-TERM");
+    let sessions = kept(&home).pop().unwrap();
+    for path in [&sessions, &listing] {
+        std::fs::remove_file(path).unwrap();
+        let made = Command::new("mkfifo").arg(path).status().unwrap();
+        assert!(made.success());
+    }
+    let flags = ["--expose", "all", "--listen-port", &port];
+    let hub = TestHub::start_in(home, &config, &flags);
+    assert!(!hub.tool_names().is_empty());
+    hub.until("all is kept again", |hub| {
+        listing.is_file() && kept(&hub.home).iter().all(|path| path.is_file())
+    });
 }
