@@ -169,6 +169,7 @@ pub(super) fn find_servers(
     }
     found.add_project(file, root, current_folder)?;
     found.turned_off = turned_off::find(file.name, root, current_folder);
+    found.is_settings_file |= !found.turned_off.is_empty();
     Ok(found)
 }
 

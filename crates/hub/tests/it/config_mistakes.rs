@@ -113,6 +113,13 @@ fn g2_what_claude_code_turns_off_in_a_project_is_disabled_there() {
         ];
         assert_eq!(off, expected);
     }
+    let alone = r#"{"numStartups": 1, "mcpServers": {"glob": {"command": "x"}}, "projects": {"/srv": {"disabledMcpServers": ["glob"]}}}"#;
+    let own = ConfigText {
+        current_folder: Some("/srv".into()),
+        ..file(".claude.json", alone)
+    };
+    let config = parse_config(&[own], &environment).unwrap();
+    assert_eq!(config.warnings, []);
     let config = read_in("/people/ada/notes");
     let expected = [("git", "disabledMcpServers")];
     assert_eq!(turned_off(&config, ".claude.json"), expected);
