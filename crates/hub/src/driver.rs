@@ -237,6 +237,9 @@ impl HubDriver {
                 () = hurry => {}
             }
             self.with_hub(|hub| hub.fail_open_requests(Instant::now()));
+        }
+        // The last answer may have been given just before the signal.
+        if self.client_count() > 0 {
             tokio::time::sleep(LAST_ANSWERS).await;
         }
         self.lock().clients.clear();
