@@ -70,7 +70,7 @@ pub enum ConfigFault {
     BadValue(&'static str),
     /// A variable that is not set and has no default. Editors' own variables, such as `input:token`, never are.
     MissingVariable(String),
-    /// The same for a key whose value is a variable's name, so that there is no place for a default.
+    /// A variable that is not set, and that a key names where no default can be given.
     MissingNamedVariable(String),
 }
 

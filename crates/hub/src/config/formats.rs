@@ -161,7 +161,7 @@ pub(super) fn find_servers(
         let Some(node) = lookup(root, format.key) else {
             continue;
         };
-        // A path that goes on, such as `mcp.servers`, has been taken already; other programs use these words for other things.
+        // A path with more parts, such as `mcp.servers`, has been taken already; other programs use these words for other things.
         if format.other_keys == OtherKeys::Settings && !has_servers(&node) {
             continue;
         }

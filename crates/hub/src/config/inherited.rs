@@ -34,7 +34,7 @@ pub(super) fn read_inherited_env(node: &Node<'_>) -> Result<InheritedEnv, Config
 
 /// The values of an environment that are credentials by their names, and the passwords in its URLs, to be masked wherever they
 /// appear: a server that inherits them may print them. The longest come first. `exists` says whether there is such a path, which
-/// is no secret.
+/// is not a secret.
 pub fn inherited_secrets(
     environment: impl IntoIterator<Item = (String, String)>,
     exists: impl Fn(&str) -> bool,

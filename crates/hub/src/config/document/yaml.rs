@@ -158,7 +158,7 @@ impl TreeBuilder {
 }
 
 /// How many values are in a value that is added: the members of one that was built were counted before, those of an alias
-/// were not, and counting both again is no harm.
+/// were not, and it does no harm to count both again.
 fn count(value: &DocumentValue) -> usize {
     match &value.content {
         DocumentContent::List(items) => 1 + items.iter().map(count).sum::<usize>(),
