@@ -38,6 +38,7 @@ mod stopping;
 mod subscriptions;
 mod task_table;
 mod tasks;
+mod unlisted_names;
 mod work;
 
 use std::collections::BTreeMap;

@@ -13,6 +13,7 @@ use super::lost_calls::next_start;
 use super::requests::ClientRequest;
 use super::result_cache::CacheUse;
 use super::tasks::TaskPage;
+use super::unlisted_names::UnlistedName;
 use super::{Hub, WrittenUpTo, eras};
 use crate::catalog::{Hints, ServerIndex};
 use crate::proxy_tool::CapabilityType;
@@ -34,6 +35,8 @@ pub(super) struct Call {
     pub(super) message: Message,
     pub(super) form: AnswerForm,
     pub(super) hints: Hints,
+    /// Its name, if it waits for the list of its server.
+    pub(super) unlisted: Option<Box<UnlistedName>>,
     pub(super) what: String,
     pub(super) parent: Option<u64>,
     pub(super) started: Instant,
@@ -95,6 +98,7 @@ pub(super) struct NewCall<'a> {
     /// The public name or URI.
     pub(super) what: String,
     pub(super) hints: Hints,
+    pub(super) unlisted: Option<Box<UnlistedName>>,
 }
 
 impl Hub {
@@ -127,6 +131,7 @@ impl Hub {
             message: new.sent,
             form: new.form,
             hints: new.hints,
+            unlisted: new.unlisted,
             what: new.what,
             parent: sequence,
             started: now,
@@ -167,7 +172,17 @@ impl Hub {
             let text = format!("server {}: {reason}", self.server(server).name());
             return self.fail_call(id, ErrorCode::SERVER_UNAVAILABLE, &text, now);
         };
-        let has_to_wait = self.is_gate_closed(link_id, client);
+        if let Some(call) = self.calls.get_mut(&id) {
+            call.link = Some(link_id);
+        }
+        let is_ready = self
+            .links
+            .get(&link_id)
+            .is_some_and(|link| link.state.is_ready());
+        if !is_ready || self.is_gate_closed(link_id, client) || !self.settle_name(id, link_id, now)
+        {
+            return;
+        }
         let asker = self.clients.get(&client);
         let asker = asker.map(|client| (client.era(), client.level));
         let (Some(link), Some((client_era, level))) = (self.links.get_mut(&link_id), asker) else {
@@ -176,10 +191,6 @@ impl Hub {
         let Some(call) = self.calls.get_mut(&id) else {
             return;
         };
-        call.link = Some(link_id);
-        if !link.state.is_ready() || has_to_wait {
-            return;
-        }
         let era = link.state.era;
         if era == Era::Modern && matches!(call.form, AnswerForm::Subscribe { .. }) {
             // It has no such request: it is told, and answers, in the hub's listen request.
@@ -308,6 +319,10 @@ impl Hub {
             .map(|(id, _)| *id)
             .collect();
         for id in late {
+            if self.stop_waiting_for_list(id) {
+                self.send_call(id, now);
+                continue;
+            }
             let Some(call) = self.calls.get(&id) else {
                 continue;
             };

@@ -213,6 +213,7 @@ impl Hub {
         }
         self.answer_parked(now);
         self.run_refreshed(now);
+        self.send_listed_calls(now);
     }
 
     fn begin_build(&mut self) -> CatalogBuild {

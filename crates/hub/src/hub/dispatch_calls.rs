@@ -297,6 +297,7 @@ impl Hub {
             form: AnswerForm::Dispatch(Box::new(form)),
             what: call.tool,
             hints: target.hints,
+            unlisted: target.unlisted,
         });
     }
 

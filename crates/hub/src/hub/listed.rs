@@ -77,6 +77,7 @@ impl Hub {
         }
         self.answer_parked(now);
         self.refreshed(index, now);
+        self.send_listed_calls(now);
     }
 
     /// A server may say that its lists have changed.

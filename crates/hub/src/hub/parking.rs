@@ -8,7 +8,7 @@ use super::proxy_calls::{arguments_of, is_read_result};
 use super::requests::ClientRequest;
 use super::servers::{Server, SettleDeadlines};
 use super::{Hub, ServerState};
-use crate::catalog::{ListExposure, ServerIndex, ToolExposure};
+use crate::catalog::{ItemKind, ListExposure, ServerIndex, ToolExposure};
 use crate::dispatch_tool::{self, DispatchOperation, Refresh};
 use crate::proxy_tool::{self, ListQuery, ProxyOperation, SearchWords};
 use crate::read_tool::READ_TOOL_NAME;
@@ -174,7 +174,7 @@ impl Hub {
                 true => self.settle_wait(client, now, lists),
                 false => self.settle_wait(client, now, opening),
             },
-            "tools/call" => self.own_tool_wait(request),
+            "tools/call" => self.call_wait(request),
             _ => None,
         }
     }
@@ -225,8 +225,8 @@ impl Hub {
         })
     }
 
-    /// What a call of one of the hub's own tools waits for.
-    fn own_tool_wait(&self, request: ClientRequest<'_>) -> Option<ServerWait> {
+    /// What a call of a tool waits for: one of the hub's own, or one of a server.
+    fn call_wait(&self, request: ClientRequest<'_>) -> Option<ServerWait> {
         let ClientRequest {
             client, message, ..
         } = request;
@@ -261,11 +261,27 @@ impl Hub {
                 (_, Refresh::Yes) => None,
             };
         }
-        None
+        match self.view(client).resolve(ItemKind::Tool, None, &name) {
+            Err(error) => self.unknown_name_wait(request, &error),
+            Ok(_) => None,
+        }
     }
 
-    /// What an operation of the `proxy` tool waits for. A name that is wrong, but like one that is known, is answered at
-    /// once; a call to a known server waits there.
+    /// What a request waits for whose name nobody has listed. One that is like a name that is known is answered at once.
+    fn unknown_name_wait(
+        &self,
+        request: ClientRequest<'_>,
+        error: &LookupError,
+    ) -> Option<ServerWait> {
+        match error {
+            LookupError::NotFound { near, .. } if near.is_empty() => {
+                self.settle_wait(request.client, request.now, |deadlines| deadlines.lists)
+            }
+            _ => None,
+        }
+    }
+
+    /// What an operation of the `proxy` tool waits for. A call to a known server waits there.
     fn proxy_wait(
         &self,
         request: ClientRequest<'_>,
@@ -288,8 +304,7 @@ impl Hub {
         match view.resolve(kind.item_kinds()[0], None, path) {
             Ok(found) if is_call || found.entry().is_some() => None,
             Ok(found) => self.named_wait(found.server(), now),
-            Err(LookupError::NotFound { near, .. }) if near.is_empty() => everything(),
-            Err(_) => None,
+            Err(error) => self.unknown_name_wait(request, &error),
         }
     }
 

@@ -152,6 +152,7 @@ impl Hub {
             form,
             what: path,
             hints: target.hints,
+            unlisted: target.unlisted,
         });
         None
     }
