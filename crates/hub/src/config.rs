@@ -13,6 +13,7 @@ mod dispatch_options;
 mod document;
 mod duration;
 mod entry;
+mod env_file;
 mod error;
 mod flag;
 mod formats;
@@ -43,6 +44,7 @@ use secret::SecretCollector;
 
 pub use changes::{ConfigChanges, changes};
 pub use dispatch_options::DispatchOptions;
+pub use env_file::EnvFile;
 pub use error::{ConfigError, ConfigFault, FileLanguage, ServerProblem, TextPosition};
 pub use flag::ServerFlagError;
 pub use hub_options::{EraOffer, ExposeMode, HubOptions, HubProfile, ListenKind, MAX_THREADS};

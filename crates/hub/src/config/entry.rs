@@ -6,6 +6,7 @@
 use http::{HeaderName, HeaderValue};
 
 use super::ServerName;
+use super::env_file::read_env_file;
 use super::error::{ConfigError, ConfigFault, ServerProblem};
 use super::inherited::{InheritedEnv, read_inherited_env};
 use super::keys::{ENTRY_KEYS, OWN_KEY, SERVER_KEYS, closest};
@@ -260,6 +261,7 @@ fn read_command(
         program,
         args: fields.read("args", read_args)?.unwrap_or_default(),
         env: fields.read("env", read_env)?.unwrap_or_default(),
+        env_file: fields.read("envFile", read_env_file)?,
         cwd: cwd.map(Into::into),
         inherit_env: own.inherit_env.clone(),
     })

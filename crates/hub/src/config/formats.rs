@@ -231,17 +231,8 @@ impl FoundServers {
             if file_is_gemini {
                 draft.rewrite_texts(entries::gemini_variables);
             }
-            let lacks_env_file = draft.lacks_env_file();
             match (format.translate)(&mut draft) {
-                EntryUse::Server => {
-                    if lacks_env_file {
-                        self.warnings.push(ConfigWarning::EnvFile {
-                            file: file.name.to_owned(),
-                            server: entry.key.clone(),
-                        });
-                    }
-                    true
-                }
+                EntryUse::Server => true,
                 EntryUse::Skipped(why) => {
                     skipped.push((entry.key.clone(), why));
                     false

@@ -13,6 +13,7 @@ pub(super) const ENTRY_KEYS: &[&str] = &[
     "command",
     "args",
     "env",
+    "envFile",
     "cwd",
     "url",
     "serverUrl",

@@ -26,12 +26,14 @@ pub enum ConfigWarning {
         /// Why.
         why: &'static str,
     },
-    /// An `envFile`, which is not read: the server starts without its variables.
+    /// An `envFile` that cannot be read: the server starts without its variables.
     EnvFile {
-        /// The file.
-        file: String,
-        /// The entry's name.
-        server: String,
+        /// Where the server is configured.
+        source: ServerSource,
+        /// The keys that lead to it.
+        key: String,
+        /// Why.
+        why: String,
     },
     /// A server is configured twice; the later one counts.
     Replaced {
@@ -77,11 +79,11 @@ impl fmt::Display for ConfigWarning {
                 let server = server.escape_debug();
                 write!(f, "{file}: skipped {server}: {why}")
             }
-            ConfigWarning::EnvFile { file, server } => {
-                let server = server.escape_debug();
+            ConfigWarning::EnvFile { source, key, why } => {
+                let key = key.escape_debug();
                 write!(
                     f,
-                    "{file}: server {server}: `envFile` is not read; put the variables that are in it into `env`"
+                    "{source}: cannot read {key}: {why}; the server starts without its variables"
                 )
             }
             ConfigWarning::Replaced {

@@ -160,16 +160,3 @@ fn g2_a_key_that_names_a_variable_is_named_and_takes_no_default() {
         assert!(problem.to_string().ends_with("variable NOPE is not set"));
     }
 }
-
-#[test]
-fn g2_an_env_file_is_not_read_and_a_warning_says_so() {
-    let text = r#"{"servers": {
-        "a": {"command": "x", "envFile": "${workspaceFolder}/.env"},
-        "off": {"command": "x", "envFile": ".env", "disabled": true},
-        "null": {"command": "x", "envFile": null}
-    }}"#;
-    let config = parse("mcp.json", text);
-    let file = "mcp.json".to_owned();
-    let server = "a".to_owned();
-    assert_eq!(config.warnings, [ConfigWarning::EnvFile { file, server }]);
-}

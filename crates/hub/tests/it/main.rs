@@ -15,6 +15,7 @@ mod changes;
 mod clients;
 mod config;
 mod config_clients;
+mod config_env_files;
 mod config_errors;
 mod config_formats;
 mod config_mistakes;

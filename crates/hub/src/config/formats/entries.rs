@@ -55,12 +55,6 @@ impl<'a> EntryDraft<'a> {
         is("enabled", false) || is("disabled", true)
     }
 
-    /// Takes out VS Code's and Cursor's `envFile`. Whether the server starts without variables that it has.
-    pub(super) fn lacks_env_file(&mut self) -> bool {
-        let named = self.take("envFile");
-        named.is_some_and(|file| !is_null(&file.value)) && !self.is_off()
-    }
-
     fn take(&mut self, key: &str) -> Option<DocumentMember> {
         let at = self.0.iter().position(|member| member.key == key)?;
         Some(self.0.remove(at))

@@ -22,6 +22,7 @@ pub(super) fn read_config(args: &ServeArgs) -> Result<HubConfig> {
         .map(|path| config_text(path))
         .collect::<Result<Vec<_>>>()?;
     let mut hub = parse_config(&texts, &|name| std::env::var(name).ok())?;
+    hub.read_env_files(&|path| read_text(path).map_err(|error| error.to_string()));
     for flag in &args.source.server {
         hub.insert(ServerConfig::from_flag(flag)?);
     }

@@ -144,6 +144,7 @@ fn kind(target: &ServerTarget) -> Result<HubServerKind> {
             program,
             args,
             env,
+            env_file: _,
             cwd,
             inherit_env,
         } => Target::Command(ServerCommand {
