@@ -26,6 +26,8 @@ use crate::questions::Questions;
 
 /// The end of a conversation waits this long for the server.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(1);
+/// What a server has to take in that a call is cancelled, before a conversation that has failed ends.
+const CANCEL_DEADLINE: Duration = Duration::from_millis(200);
 /// A conversation that could not be opened waits this long for the reason.
 const REASON_DEADLINE: Duration = Duration::from_secs(1);
 
@@ -177,7 +179,7 @@ impl Conversation {
             .await;
         drop(running);
         self.progress.clear();
-        if outcome == Err(CommandFailure::Cancelled) {
+        if outcome.is_err() {
             // The client library tells the server in a task of its own, which must not meet a closed conversation.
             for _ in 0..CANCEL_TURNS {
                 tokio::task::yield_now().await;
@@ -188,12 +190,22 @@ impl Conversation {
 
     /// Ends it, and waits until nothing of the server is left.
     pub async fn close(self) {
+        self.end(CLOSE_DEADLINE).await;
+    }
+
+    /// Ends it after a command that has failed. The server may still work on the call, and nobody waits for that.
+    pub async fn abandon(self) {
+        self.end(CANCEL_DEADLINE).await;
+    }
+
+    /// Ends it. If the server has not ended by itself within `patience`, it is stopped.
+    async fn end(self, patience: Duration) {
         let mut ended = self.ended;
         let closing = async {
             self.client.close().await;
             (&mut ended).await;
         };
-        if tokio::time::timeout(CLOSE_DEADLINE, closing).await.is_err() {
+        if tokio::time::timeout(patience, closing).await.is_err() {
             drop(self.stop);
             let _ = tokio::time::timeout(CLOSE_DEADLINE, ended).await;
         }

@@ -72,31 +72,42 @@ fn use_server(command: &ClientCommand, server: &UsedServerArgs) -> Result<ExitCo
     let outcome = runtime.block_on(run_command(command, server, &mut cancel));
     Ok(match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            if !failure.text().is_empty() {
-                printer::say(&sanitize_lines(&format!("mcp-proxy: {}", failure.text())));
-            }
-            ExitCode::from(failure.exit_code())
-        }
+        Err(failure) => ExitCode::from(failure.exit_code()),
     })
 }
+
+fn say_failure(failure: &CommandFailure) {
+    if !failure.text().is_empty() {
+        printer::say(&sanitize_lines(&format!("mcp-proxy: {}", failure.text())));
+    }
+}
+
+/// Runs a command, and says why it fails as soon as that is known.
 
 async fn run_command(
     command: &ClientCommand,
     server: &UsedServerArgs,
     cancel: &mut CancelSignal,
 ) -> Result<(), CommandFailure> {
-    let stream = dial::open(server, cancel).await?;
-    let conversation = Conversation::open(stream, &conversation_options(server), cancel).await?;
+    let opening = async {
+        let stream = dial::open(server, cancel).await?;
+        Conversation::open(stream, &conversation_options(server), cancel).await
+    };
+    let conversation = opening.await.inspect_err(say_failure)?;
     let say = |text: &str| printer::say(&sanitize_lines(&format!("mcp-proxy: {text}")));
     let mut screen = screen(Arc::new(say), command_form(server));
     let outcome = conversation.run(command, &mut screen, cancel).await;
-    // Another Ctrl-C does not wait for the server to end.
+    let outcome = outcome.inspect_err(say_failure);
     let closing = async {
-        conversation.close().await;
+        match &outcome {
+            Ok(()) => conversation.close().await,
+            Err(_) => conversation.abandon().await,
+        }
         Ok(())
     };
-    cancel.or_cancelled(closing).await.and(outcome)
+    // Another Ctrl-C does not wait for the server to end.
+    let closed = cancel.or_cancelled(closing).await;
+    outcome.and_then(|()| closed.inspect_err(say_failure))
 }
 
 /// `shell`
