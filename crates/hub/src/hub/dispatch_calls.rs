@@ -183,7 +183,7 @@ impl Hub {
                 limit,
             } => {
                 let files = self.files_for(client, DispatchParameter::ResultFile)?;
-                let fitting = || ReadLimit::bytes(self.whole_result_bytes(client));
+                let fitting = || ReadLimit::with_notes(self.whole_result_bytes(client));
                 let task = WorkTask::ReadResult {
                     files,
                     file,
