@@ -342,7 +342,9 @@ impl Hub {
     /// The servers that a client sees and whose tools are not known, of all or of one.
     fn missing_connections(&self, client: ClientId, only: Option<&str>) -> Vec<MissingConnection> {
         let connections = self.connections(client, only).into_iter();
-        connections.filter_map(ListedConnection::missing).collect()
+        connections
+            .filter_map(|connection| connection.missing(only.is_some()))
+            .collect()
     }
 }
 
