@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use mcp_proxy_hub::{
     HubSettings, NewServer, OwnToolUse, ServerChange, ServerSettings, SpillSettings, SpillThreshold,
 };
-use mcp_proxy_spill::{SpillOptions, SpillStore};
+use mcp_proxy_spill::{JqRunner, SpillOptions, SpillStore};
 use serde_json::{Value, json};
 
 use crate::transcript::{Transcript, server, settings};
@@ -26,6 +26,7 @@ pub(crate) fn storing(
         ttl,
         roots: Vec::new(),
         spawn_sweeper: None,
+        jq: JqRunner::InProcess,
     });
     let mut settings = settings();
     settings.spill = SpillSettings {
