@@ -218,7 +218,10 @@ pub fn spilled_size(
     }
     let spilled = DispatchSpilledCall {
         result: SpilledResult::without_file(text, SpillFormat::Json).ok()?,
-        reason: DispatchSpillReason::Exceeded { bytes: threshold },
+        reason: DispatchSpillReason::Exceeded {
+            bytes: threshold,
+            sent: text.len() as u64,
+        },
     };
     let shortened = shorten_result(&spilled, &SpillReader::Client, answer, || declared)?;
     Some(TextSize::of(&shortened))

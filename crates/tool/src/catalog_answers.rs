@@ -69,15 +69,16 @@ pub fn render_list<'a, T: ListedItem + 'a>(
         meta.raw("unavailable", servers(unavailable));
     }
     let path = format!("list/{}", query.kind);
-    let missing = missing(unavailable);
+    let missing = missing(unavailable, query.filter_server.is_some() && total == 0);
     embedded_resource_and_text(&path, &text, &facts, &meta, missing.as_deref())
 }
 
-/// Which servers are missing from a list. Few models see what `_meta` says about them.
-pub(super) fn missing(unavailable: &[UnavailableServer]) -> Option<String> {
+/// Which servers are missing from a list. Few models see what `_meta` says about them. `names_one` says that nothing was found
+/// on a server that was asked for by its name: then it matters that somebody turned it off.
+pub(super) fn missing(unavailable: &[UnavailableServer], names_one: bool) -> Option<String> {
     let missing = unavailable
         .iter()
-        .filter(|server| !server.stale && !server.is_turned_off);
+        .filter(|server| !server.stale && (names_one || !server.is_turned_off));
     let missing: Vec<String> = missing
         .map(|server| format!("{} ({})", server.server, server.reason))
         .collect();

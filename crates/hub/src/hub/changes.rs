@@ -74,6 +74,7 @@ impl Hub {
             ServerChange::Enable => {
                 self.server_mut(index).is_switched_off = false;
                 self.start_if_eager(index, now);
+                self.rebuild_catalog();
             }
             ServerChange::Disable => {
                 self.server_mut(index).is_switched_off = true;

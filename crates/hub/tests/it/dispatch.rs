@@ -7,7 +7,7 @@ use insta::assert_snapshot;
 use mcp_proxy_hub::{
     HubSettings, NewServer, OwnToolUse, ServerChange, ServerSettings, SpillSettings, SpillThreshold,
 };
-use mcp_proxy_spill::{SpillOptions, SpillStore};
+use mcp_proxy_spill::{JqRunner, SpillOptions, SpillStore};
 use serde_json::{Value, json};
 
 use crate::transcript::{Transcript, server, settings};
@@ -26,6 +26,7 @@ pub(crate) fn storing(
         ttl,
         roots: Vec::new(),
         spawn_sweeper: None,
+        jq: JqRunner::InProcess,
     });
     let mut settings = settings();
     settings.spill = SpillSettings {
@@ -469,7 +470,7 @@ fn g9_s6_the_dispatcher_spills_and_reads_what_fits_its_client() {
     hub.client_says(1, &dispatch(3, &read));
     let part = last(&hub.take(), "C1")["result"].clone();
     let shown = part["content"][0]["text"].as_str().unwrap().len();
-    assert!((8_000..8_600).contains(&shown), "{shown}");
+    assert!((7_000..=8_192).contains(&shown), "{shown}");
     // Tools that are called by name, and `proxy`, return what the server sent.
     let plain = called(
         &mut hub,

@@ -23,6 +23,7 @@ mod config_properties;
 mod config_schema;
 mod conversations;
 mod denied;
+mod disabled;
 mod dispatch;
 mod dispatch_lists;
 mod eras;

@@ -19,6 +19,7 @@ mod failures;
 mod framing;
 mod help;
 mod holding;
+mod jq_worker;
 mod leaving;
 mod limits;
 mod listener;
