@@ -99,8 +99,7 @@ impl HttpSession {
         match (memory.hold(message.raw().clone()), message.kind()) {
             (Ok(held), _) => held,
             (Err(over), Kind::Response | Kind::Error) => {
-                let code = ErrorCode::MEMORY_BUDGET;
-                error_response(message.id().as_ref(), code, &over.to_string(), None).into_raw()
+                over.answer(message.id().as_ref()).into_raw()
             }
             (Err(_), _) => memory.hold_anyway(message.into_raw()),
         }
