@@ -81,7 +81,6 @@ impl DriverState {
         match queued {
             Queued::Waits => {}
             Queued::Lost { is_first } => {
-                self.lost_notifications += 1;
                 sent.report = is_first.then(|| {
                     let name = self.hub.client_name(client).unwrap_or_default();
                     format!("client {name:?} does not read fast enough, so it loses notifications")
