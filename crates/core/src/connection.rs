@@ -16,6 +16,7 @@ use mcp_proxy_wire::{
 use crate::connections::name_of;
 use crate::correlator::{Correlation, Correlator, TrackedRequest};
 use crate::link::{LinkFailure, OutgoingFrame};
+use crate::lost_notifications::LostNotifications;
 use crate::message_pipeline::MessagePipeline;
 use crate::multiplexer::{Recipient, RequestMultiplexer};
 use crate::peer::Peer;
@@ -48,6 +49,7 @@ pub struct Connection {
     handshake: Mutex<Handshake<Message>>,
     /// Answers that are not the client's.
     replay_waiters: ReplayWaiters,
+    lost: Arc<LostNotifications>,
 }
 
 /// What a connection is made with.
@@ -118,6 +120,7 @@ impl Connection {
         let shared = new.streams == ClientStreams::Shared;
         let multiplexer = shared.then(RequestMultiplexer::default);
         let (client, server) = (described(&new.client), described(&new.server));
+        let lost = Arc::new(run.count_lost_notifications());
         let connection = Arc::new(Connection {
             run,
             id,
@@ -131,6 +134,7 @@ impl Connection {
             is_unshared: AtomicBool::new(false),
             is_carried: AtomicBool::new(false),
             handshake: Mutex::default(),
+            lost,
             replay_waiters: ReplayWaiters::default(),
         });
         connection.run.record_event(&RecordEvent::Open {
@@ -141,6 +145,11 @@ impl Connection {
         });
         connection.run.registry().opened(&connection);
         connection
+    }
+
+    /// What its client has lost.
+    pub fn lost_notifications(&self) -> &Arc<LostNotifications> {
+        &self.lost
     }
 
     /// The pipeline of one direction: what a pump passes its frames through.

@@ -17,6 +17,7 @@ mod cut_through;
 mod in_process;
 pub mod intercept;
 mod link;
+mod lost_notifications;
 mod memory_budget;
 mod message_pipeline;
 pub mod mock;
@@ -42,6 +43,7 @@ pub use intercept::{HoldOptions, HoldPolicy, HoldTimeout, InterceptMode, Interce
 pub use link::{
     BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd, LinkFailure, OutgoingFrame,
 };
+pub use lost_notifications::{LostNotifications, StreamBehind};
 pub use memory_budget::{DEFAULT_MEMORY_BUDGET, MemoryBudget, MemoryPermit, OverBudget};
 pub use message_pipeline::{MessagePipeline, PassResult, PipelineOutput, ProgressSupport};
 pub use multiplexer::{

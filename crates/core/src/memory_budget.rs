@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use mcp_proxy_wire::{ErrorCode, Id, Message, Side, error_response};
+
+use crate::link::LinkEnd;
 
 /// Room unless `--memory-budget` says otherwise.
 pub const DEFAULT_MEMORY_BUDGET: usize = 512 << 20;
@@ -32,7 +35,7 @@ pub struct MemoryPermit {
 /// There is no room for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OverBudget {
-    /// How large it is.
+    /// How large it is, as far as it has been read.
     pub bytes: usize,
     /// All the room there is.
     pub limit: usize,
@@ -97,7 +100,7 @@ impl MemoryBudget {
     /// Counts these bytes as long as they exist, if there is room for them.
     pub fn hold(&self, bytes: Bytes) -> Result<Bytes, OverBudget> {
         let mut permit = self.permit();
-        permit.grow_to(bytes.len())?;
+        permit.resize(bytes.len())?;
         Ok(permit.hold(bytes))
     }
 
@@ -111,18 +114,26 @@ impl MemoryBudget {
 }
 
 impl MemoryPermit {
-    /// Makes it a part of this size, if there is room.
-    pub fn grow_to(&mut self, bytes: usize) -> Result<(), OverBudget> {
+    /// Makes it a part of this size. If there is no room for that, the message is refused, and its part is given back.
+    pub fn resize(&mut self, bytes: usize) -> Result<(), OverBudget> {
         let counter = &self.budget.0;
-        let more = bytes.saturating_sub(self.bytes);
+        if bytes <= self.bytes {
+            counter
+                .used
+                .fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+            self.bytes = bytes;
+            return Ok(());
+        }
+        let more = bytes - self.bytes;
         let limit = counter.limit.load(Ordering::Relaxed);
         let before = counter.used.fetch_add(more, Ordering::Relaxed);
         if before.saturating_add(more) > limit {
-            counter.used.fetch_sub(more, Ordering::Relaxed);
+            counter.used.fetch_sub(bytes, Ordering::Relaxed);
+            self.bytes = 0;
             counter.refused.fetch_add(1, Ordering::Relaxed);
             return Err(OverBudget { bytes, limit });
         }
-        self.bytes += more;
+        self.bytes = bytes;
         Ok(())
     }
 
@@ -144,11 +155,23 @@ impl Drop for MemoryPermit {
     }
 }
 
+impl OverBudget {
+    /// The error for who waits for the message, or for its answer.
+    pub fn answer(&self, id: Option<&Id>) -> Message {
+        error_response(id, ErrorCode::MEMORY_BUDGET, &self.to_string(), None)
+    }
+
+    /// The end of what cannot continue without a message from this side.
+    pub fn end(&self, side: Side) -> LinkEnd {
+        LinkEnd::failed(side, ErrorCode::MEMORY_BUDGET, self.to_string())
+    }
+}
+
 impl fmt::Display for OverBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the memory budget is full: this message has {} bytes, and all waiting messages may take {} (--memory-budget); try again later",
+            "the memory budget is full: this message has at least {} bytes, and all waiting messages may take {} (--memory-budget); try again later",
             self.bytes, self.limit
         )
     }
@@ -174,9 +197,11 @@ mod tests {
         drop(part);
         assert_eq!(budget.used(), 0);
         let mut permit = budget.permit();
-        permit.grow_to(40).unwrap();
-        permit.grow_to(90).unwrap();
-        assert!(permit.grow_to(101).is_err());
+        permit.resize(40).unwrap();
+        assert!(permit.resize(101).is_err());
+        assert_eq!(budget.used(), 0, "what is refused is not kept");
+        permit.resize(95).unwrap();
+        permit.resize(90).unwrap();
         assert_eq!(budget.used(), 90);
         let more = budget.hold_anyway(Bytes::from_static(&[0; 60]));
         assert_eq!(budget.used(), 150);

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime};
@@ -18,6 +18,7 @@ use crate::connection::{Connection, NewConnection};
 use crate::connections::ConnectionRegistry;
 use crate::intercept::{HoldOptions, Interceptor};
 use crate::link::LinkEnd;
+use crate::lost_notifications::LostNotifications;
 use crate::memory_budget::MemoryBudget;
 use crate::peer::Peer;
 use crate::replay::{InjectionQueues, MessageInjector};
@@ -63,6 +64,7 @@ pub struct ProxyRun {
     /// How far the record has reached the disk, where messages wait for that.
     disk: Option<DiskSync>,
     memory: MemoryBudget,
+    lost_notifications: Arc<AtomicU64>,
 }
 
 /// What a message that waits for the disk waits for.
@@ -159,12 +161,23 @@ impl ProxyRun {
             address: OnceLock::new(),
             disk,
             memory: MemoryBudget::default(),
+            lost_notifications: Arc::default(),
         })
     }
 
     /// How much may wait in memory.
     pub fn memory(&self) -> &MemoryBudget {
         &self.memory
+    }
+
+    /// How many notifications clients have lost so far.
+    pub fn lost_notifications(&self) -> u64 {
+        self.lost_notifications.load(Ordering::Relaxed)
+    }
+
+    /// For the client of a new connection.
+    pub(crate) fn count_lost_notifications(&self) -> LostNotifications {
+        LostNotifications::new(Arc::clone(&self.lost_notifications))
     }
 
     /// Clients connect here from now on.

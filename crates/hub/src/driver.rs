@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mcp_proxy_core::{
-    Caller, CarryEnd, CarryOptions, Dial, Link, LinkEnd, MemoryBudget, NewConnection, Peer,
-    ProxyRun, QueueReader, carry, run_in_background,
+    Caller, CarryEnd, CarryOptions, Dial, Link, LinkEnd, LostNotifications, MemoryBudget,
+    NewConnection, Peer, ProxyRun, QueueReader, carry, run_in_background,
 };
 use mcp_proxy_spill::{SpillOwner, SpillStore};
 use mcp_proxy_wire::{ErrorCode, Frame, Message, Side};
@@ -125,8 +125,6 @@ struct DriverState {
     /// How each server is reached, in the hub's order.
     routes: Vec<(Peer, Dial)>,
     clients: FxHashMap<ClientId, ClientQueue>,
-    /// Notifications that clients did not get because they had fallen behind.
-    lost_notifications: u64,
     links: FxHashMap<LinkId, mpsc::Sender<Box<Frame>>>,
     /// How much may wait in the queues of clients and servers.
     memory: MemoryBudget,
@@ -163,7 +161,6 @@ impl HubDriver {
                 hub,
                 routes,
                 clients: FxHashMap::default(),
-                lost_notifications: 0,
                 memory,
                 links: FxHashMap::default(),
                 actions: Vec::new(),
@@ -193,7 +190,8 @@ impl HubDriver {
         Arc::new(move |connection| {
             let caller = connection.client.caller.as_deref();
             let caller = caller.map(|caller| driver.caller_key(caller, &profile));
-            let link = driver.open_client(&profile, caller);
+            let lost = Arc::clone(connection.lost_notifications());
+            let link = driver.open_client(&profile, caller, lost);
             Box::pin(std::future::ready(link))
         })
     }
@@ -212,7 +210,7 @@ impl HubDriver {
     pub fn backlog(&self) -> HubBacklog {
         let state = self.lock();
         HubBacklog {
-            lost_notifications: state.lost_notifications,
+            lost_notifications: self.run.lost_notifications(),
             memory: MemoryLoad {
                 used: state.memory.used(),
                 budget: state.memory.limit(),
@@ -291,7 +289,12 @@ impl HubDriver {
         drop(turn);
     }
 
-    fn open_client(&self, profile: &str, caller: Option<CallerKey>) -> Result<Link, LinkEnd> {
+    fn open_client(
+        &self,
+        profile: &str,
+        caller: Option<CallerKey>,
+        lost: Arc<LostNotifications>,
+    ) -> Result<Link, LinkEnd> {
         let mut state = self.lock();
         let Some(client) = state.hub.client_opened(profile, caller) else {
             let text = format!("the hub has no profile {profile:?}");
@@ -301,7 +304,7 @@ impl HubDriver {
                 text,
             ));
         };
-        let (queue, reader) = client_queue(self.own.clone(), client);
+        let (queue, reader) = client_queue(self.own.clone(), client, lost);
         state.clients.insert(client, queue);
         drop(state);
         let writer = ClientWriter {

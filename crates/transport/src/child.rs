@@ -61,7 +61,7 @@ impl ChildServer {
         }
         let process = Arc::new(Mutex::new(process));
         let reader = ChildReader {
-            lines: LineReader::new(stdout, Side::Server, self.limits),
+            lines: LineReader::new(stdout, Side::Server, self.limits, connection.run.memory()),
             process: Arc::clone(&process),
             name,
             masks: self.masks.clone(),

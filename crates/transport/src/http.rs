@@ -15,6 +15,7 @@ mod connection_places;
 mod cookies;
 mod cors;
 pub(crate) mod dial;
+pub(crate) mod event_collector;
 pub(crate) mod event_stream;
 pub(crate) mod failed_exchange;
 pub(crate) mod h1;

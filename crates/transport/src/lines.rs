@@ -7,11 +7,12 @@ use std::os::fd::OwnedFd;
 
 use bytes::{Bytes, BytesMut};
 use mcp_proxy_core::{
-    BoxFuture, FrameReader, FrameWriter, LinkEnd, OutgoingFrame, run_in_background,
+    BoxFuture, FrameReader, FrameWriter, LinkEnd, MemoryBudget, MemoryPermit, OutgoingFrame,
+    OverBudget, run_in_background,
 };
 use mcp_proxy_wire::{
     Body, Chunk, ErrorCode, Frame, Kind, Limits, LineEnd, LineSplitter, LineUnit, Message, Origin,
-    Side, StreamId, TransportEnvelope, error_response, read_partial_head,
+    PartialHead, Side, StreamId, TransportEnvelope, error_response, read_partial_head,
 };
 use rustix::event::{PollFd, PollFlags, Timespec};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -32,6 +33,8 @@ pub struct LineReader<R> {
     size: usize,
     size_max: usize,
     splitter: LineSplitter,
+    /// For a line whose end has not come.
+    memory: MemoryPermit,
     units: Vec<LineUnit>,
     /// Bytes of the message that is being cut through, and its first ones.
     cutting: usize,
@@ -43,8 +46,9 @@ pub struct LineReader<R> {
 }
 
 impl<R: AsyncRead + Unpin + Send> LineReader<R> {
-    /// Lines from `side`. Over `limits.cut` bytes a line is cut through, over `limits.max` it is refused.
-    pub fn new(io: R, side: Side, limits: Limits) -> LineReader<R> {
+    /// Lines from `side`. Over `limits.cut` bytes a line is cut through; over `limits.max`, or if `memory` has no room for it, it is
+    /// refused.
+    pub fn new(io: R, side: Side, limits: Limits, memory: &MemoryBudget) -> LineReader<R> {
         LineReader {
             io,
             side,
@@ -57,6 +61,7 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
                 _ => READ_MAX,
             },
             splitter: LineSplitter::new(limits),
+            memory: memory.permit(),
             units: Vec::new(),
             cutting: 0,
             front: Bytes::new(),
@@ -89,8 +94,17 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
                     .push(self.buffer.split().freeze(), &mut self.units);
             }
             self.take_units(into);
+            if let Err(over) = self.memory.resize(self.splitter.held()) {
+                self.give_up(&over, into);
+            }
         }
         Ok(())
+    }
+
+    /// There is no room for more of a line.
+    fn give_up(&mut self, over: &OverBudget, into: &mut Vec<Frame>) {
+        let front = self.splitter.give_up();
+        self.refuse(&front, ErrorCode::MEMORY_BUDGET, &over.to_string(), into);
     }
 
     fn take_units(&mut self, into: &mut Vec<Frame>) {
@@ -124,7 +138,7 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
                     Body::Close(chunk)
                 }
                 LineUnit::TooLarge { front, .. } => {
-                    self.refuse(&front, into);
+                    self.refuse_too_large(&front, into);
                     continue;
                 }
             };
@@ -156,7 +170,7 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
         }
         self.skipping = !matches!(grown, Body::Close(_));
         let front = self.end_of_cutting();
-        self.refuse(&front, into);
+        self.refuse_too_large(&front, into);
     }
 
     fn end_of_cutting(&mut self) -> Bytes {
@@ -164,9 +178,17 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
         std::mem::take(&mut self.front)
     }
 
+    fn refuse_too_large(&mut self, front: &[u8], into: &mut Vec<Frame>) {
+        let (side, max) = (self.side, self.max);
+        let text = format!("the {side} sent a message of more than {max} bytes (--max-message)");
+        self.refuse(front, ErrorCode::TOO_LARGE, &text, into);
+    }
+
     /// What a server sent is answered onward in its place, what a client sent is answered back.
-    fn refuse(&mut self, front: &[u8], into: &mut Vec<Frame>) {
-        let answer = refusal(self.side, front, self.max);
+    fn refuse(&mut self, front: &[u8], code: ErrorCode, text: &str, into: &mut Vec<Frame>) {
+        let head = read_partial_head(front, b"");
+        let answer = is_awaited(self.side, &head)
+            .then(|| error_response(head.id.as_ref(), code, text, None));
         match self.side {
             Side::Client => self.refusals.extend(answer),
             Side::Server => {
@@ -188,15 +210,12 @@ fn frame(side: Side, envelope: TransportEnvelope, body: Body) -> Frame {
     Frame::new(StreamId::Only, side.into(), envelope, body)
 }
 
-/// The error that stands for a message over the limit. Nobody waits for one in place of a notification.
-fn refusal(side: Side, front: &[u8], max: usize) -> Option<Message> {
-    let head = read_partial_head(front, b"");
-    let awaited = match side {
+/// Whether somebody waits for an answer in place of a message from this side that is refused. Nobody does for a notification.
+pub(crate) fn is_awaited(side: Side, head: &PartialHead) -> bool {
+    match side {
         Side::Client => head.kind == Kind::Request || head.id.is_none() && head.method.is_none(),
         Side::Server => head.method.is_none() && head.id.is_some(),
-    };
-    let text = format!("the {side} sent a message of more than {max} bytes (--max-message)");
-    awaited.then(|| error_response(head.id.as_ref(), ErrorCode::TOO_LARGE, &text, None))
+    }
 }
 
 impl<R: AsyncRead + Unpin + Send> FrameReader for LineReader<R> {
@@ -471,7 +490,12 @@ mod tests {
             ("", LineEnd::Missing),
         ] {
             let wire = format!("{large}{ending}");
-            let mut reader = LineReader::new(wire.as_bytes(), Side::Client, limits);
+            let mut reader = LineReader::new(
+                wire.as_bytes(),
+                Side::Client,
+                limits,
+                &MemoryBudget::default(),
+            );
             let mut last = None;
             let mut frames = Vec::new();
             while reader.read(&mut frames).await.is_ok() {

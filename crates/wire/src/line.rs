@@ -11,7 +11,7 @@ use crate::{Chunk, Limits};
 use held_parts::HeldParts;
 
 /// How much of a message that is given up is kept, so that its id can still be read.
-pub(crate) const FRONT: usize = 64 * 1024;
+const FRONT: usize = 64 * 1024;
 
 /// What comes out of a [`LineSplitter`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +90,20 @@ impl LineSplitter {
             let line = data.split_to(end + 1);
             self.take_end(line, out);
         }
+    }
+
+    /// How many bytes of an unfinished line wait for its end.
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Gives up the line that is being collected, and skips the rest of it. Returns its first bytes, up to 64 KiB, for
+    /// [`head_from_ends`](crate::read_partial_head).
+    pub fn give_up(&mut self) -> Bytes {
+        if self.mode == Mode::Collecting {
+            self.mode = Mode::Skipping;
+        }
+        front(&self.held.take())
     }
 
     /// The stream has ended: a last line without a line end is a line too, and a line that was cut through gets its
@@ -234,9 +248,13 @@ fn closing(wire: Bytes) -> Chunk {
 }
 
 fn too_large(seen: usize, line: Bytes) -> LineUnit {
-    // A copy, so that the whole line is not kept alive by its front.
     LineUnit::TooLarge {
         seen,
-        front: Bytes::copy_from_slice(&line[..line.len().min(FRONT)]),
+        front: front(&line),
     }
+}
+
+/// A copy of the first bytes of a message that is given up, so that they do not keep all of it alive.
+pub(crate) fn front(message: &[u8]) -> Bytes {
+    Bytes::copy_from_slice(&message[..message.len().min(FRONT)])
 }

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use mcp_proxy_core::{BoxFuture, FrameReader, LinkEnd};
+use mcp_proxy_core::{BoxFuture, FrameReader, LinkEnd, LostNotifications};
 use mcp_proxy_wire::{Frame, Kind, Message, Origin, StreamId};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout_at};
@@ -54,29 +54,27 @@ pub(super) enum Queued {
 }
 
 /// What a client has missed, known to both ends.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct MissedMessages {
-    missed: Mutex<Missed>,
-    /// There is something to tell. The client may be idle.
+    lost: Arc<LostNotifications>,
+    /// Lists and resources that have changed since the client was last told, each once.
+    changes: Mutex<Vec<Message>>,
+    /// There is a change to tell. The client may be idle.
     news: Notify,
-}
-
-/// What a client has missed since it was last told.
-#[derive(Debug, Default)]
-struct Missed {
-    lost: u64,
-    has_lost_before: bool,
-    /// Lists and resources that have changed, each once.
-    changes: Vec<Message>,
 }
 
 /// A queue for this client.
 pub(super) fn client_queue(
     driver: Weak<HubDriver>,
     client: ClientId,
+    lost: Arc<LostNotifications>,
 ) -> (ClientQueue, ClientQueueReader) {
     let (sender, receiver) = mpsc::channel(ALL);
-    let missed = Arc::<MissedMessages>::default();
+    let missed = Arc::new(MissedMessages {
+        lost,
+        changes: Mutex::default(),
+        news: Notify::new(),
+    });
     let reader = ClientQueueReader {
         receiver,
         missed: Arc::clone(&missed),
@@ -104,14 +102,17 @@ impl ClientQueue {
 
     /// There is no room for a notification.
     pub(super) fn miss(&self, kind: LosableKind, message: Message) -> Queued {
-        let queued = self.missed.lock().add(kind, message);
-        self.missed.news.notify_one();
-        queued
+        match self.missed.keep_change(kind, message) {
+            true => Queued::Waits,
+            false => Queued::Lost {
+                is_first: self.missed.lost.add(),
+            },
+        }
     }
 
     /// Whether the client has missed something that it has not been told of.
     pub(super) fn is_behind(&self) -> bool {
-        !self.missed.lock().is_empty()
+        self.missed.lost.untold() > 0 || !self.missed.changes().is_empty()
     }
 }
 
@@ -141,46 +142,39 @@ pub(super) fn losable_kind(message: &Message) -> Option<LosableKind> {
 }
 
 impl MissedMessages {
-    fn lock(&self) -> MutexGuard<'_, Missed> {
-        self.missed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn changes(&self) -> MutexGuard<'_, Vec<Message>> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl Missed {
-    fn add(&mut self, kind: LosableKind, message: Message) -> Queued {
-        if kind == LosableKind::Change {
-            if self.changes.iter().any(|kept| kept.raw() == message.raw()) {
-                return Queued::Waits;
-            }
-            if self.changes.len() < CHANGES_MAX {
-                self.changes.push(message);
-                return Queued::Waits;
-            }
+    /// Keeps a notice of change, if there is room for it.
+    fn keep_change(&self, kind: LosableKind, message: Message) -> bool {
+        if kind != LosableKind::Change {
+            return false;
         }
-        self.lose()
+        let mut changes = self.changes();
+        let is_known = changes.iter().any(|kept| kept.raw() == message.raw());
+        if !is_known {
+            if changes.len() == CHANGES_MAX {
+                return false;
+            }
+            changes.push(message);
+        }
+        drop(changes);
+        self.news.notify_one();
+        true
     }
 
-    fn lose(&mut self) -> Queued {
-        self.lost += 1;
-        let is_first = !std::mem::replace(&mut self.has_lost_before, true);
-        Queued::Lost { is_first }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.lost == 0 && self.changes.is_empty()
+    /// Whether there is something to tell, and the client would get it.
+    fn can_be_told(&self) -> bool {
+        self.lost.can_be_told() || !self.changes().is_empty()
     }
 }
 
 impl ClientQueueReader {
     /// What a client that has caught up is told about what it missed.
     fn take_missed(&mut self, into: &mut Vec<Frame>) {
-        let (lost, changes) = {
-            let mut missed = self.missed.lock();
-            (
-                std::mem::take(&mut missed.lost),
-                std::mem::take(&mut missed.changes),
-            )
-        };
+        let lost = self.missed.lost.take();
+        let changes = std::mem::take(&mut *self.missed.changes());
         self.quiet_until = Some(Instant::now() + WARN_EVERY);
         let warning = self
             .driver
@@ -197,13 +191,13 @@ impl ClientQueueReader {
             if !into.is_empty() {
                 return Ok(());
             }
-            let has_all = self.missed.lock().is_empty();
-            let next = match has_all {
-                true => tokio::select! {
+            let next = match self.missed.can_be_told() {
+                false => tokio::select! {
                     next = self.receiver.recv() => next,
                     () = self.missed.news.notified() => continue,
+                    () = self.missed.lost.changed() => continue,
                 },
-                false => {
+                true => {
                     let quiet_until = self.quiet_until.unwrap_or_else(Instant::now);
                     match timeout_at(quiet_until, self.receiver.recv()).await {
                         Ok(next) => next,
@@ -256,7 +250,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a2_a_client_that_falls_behind_loses_notifications_and_nothing_else() {
-        let (queue, mut reader) = client_queue(Weak::new(), ClientId(1));
+        let (queue, mut reader) = client_queue(Weak::new(), ClientId(1), Arc::default());
         let mut lost = 0;
         for _ in 0..50_000 {
             let queued = queue.push(message(LOG));
@@ -271,6 +265,7 @@ mod tests {
         }
         assert_eq!(lost, 50_000 - NOTIFICATIONS_UP_TO);
         assert!(queue.is_behind());
+        assert_eq!(queue.missed.lost.untold(), lost as u64);
         assert_eq!(queue.push(message(ANSWER)), Queued::Waits);
         assert_eq!(queue.push(message(QUESTION)), Queued::Waits);
         // Lists that have changed are told when there is room again, once each.
@@ -284,7 +279,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a5_an_idle_client_is_told_of_what_there_was_no_memory_for() {
-        let (queue, mut reader) = client_queue(Weak::new(), ClientId(1));
+        let (queue, mut reader) = client_queue(Weak::new(), ClientId(1), Arc::default());
         let idle = tokio::spawn(async move { read(&mut reader).await });
         tokio::task::yield_now().await;
         assert_eq!(
@@ -297,7 +292,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a2_a_client_that_reads_no_answers_is_refused_in_the_end() {
-        let (queue, _reader) = client_queue(Weak::new(), ClientId(1));
+        let (queue, _reader) = client_queue(Weak::new(), ClientId(1), Arc::default());
         for _ in 0..ALL {
             assert_eq!(queue.push(message(ANSWER)), Queued::Waits);
         }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use mcp_proxy_core::MemoryBudget;
-use mcp_proxy_wire::{ErrorCode, Frame, Kind, Message, Origin, StreamId, error_response};
+use mcp_proxy_wire::{Frame, Kind, Message, Origin, StreamId};
 
 use super::DriverState;
 use super::client_queue::{LosableKind, Queued, losable_kind};
@@ -81,7 +81,6 @@ impl DriverState {
         match queued {
             Queued::Waits => {}
             Queued::Lost { is_first } => {
-                self.lost_notifications += 1;
                 sent.report = is_first.then(|| {
                     let name = self.hub.client_name(client).unwrap_or_default();
                     format!("client {name:?} does not read fast enough, so it loses notifications")
@@ -109,8 +108,7 @@ fn hold(memory: &MemoryBudget, message: Message) -> Held {
     if let Some(notification) = notification {
         return hold_notification(memory, notification);
     }
-    let code = ErrorCode::MEMORY_BUDGET;
-    let error = error_response(id.as_ref(), code, &over.to_string(), None);
+    let error = over.answer(id.as_ref());
     match kind {
         Kind::Request => Held::Answer(error),
         _ => Held::Instead(error),

@@ -254,7 +254,7 @@ pub struct ProxyArgs {
     )]
     pub max_message: u64,
 
-    /// Memory for all messages that wait for a client or server, in bytes or with K, M, G [default: 512M]
+    /// Memory for all messages that wait or are being read, in bytes or with K, M, G [default: 512M]
     #[arg(
         long,
         value_name = "SIZE",

@@ -83,7 +83,7 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
     let (client_end, proxy_end) = tokio::io::duplex(PIPE_BYTES);
     let (from_client, to_client) = tokio::io::split(proxy_end);
     let client = Link::new(
-        LineReader::new(from_client, Side::Client, limits),
+        LineReader::new(from_client, Side::Client, limits, run.memory()),
         LineWriter::new(to_client, Side::Client),
     );
     let carrying = async {

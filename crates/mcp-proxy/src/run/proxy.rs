@@ -164,7 +164,8 @@ async fn over_stdio(
         serve::start(config, hub, run)?;
     }
     let dial = dial(config, limits)?;
-    let (client, _restore) = stdio::own_link(limits).context("cannot use stdin and stdout")?;
+    let (client, _restore) =
+        stdio::own_link(limits, run.memory()).context("cannot use stdin and stdout")?;
     notices.iter().for_each(|notice| printer::say(notice));
     if !config.quiet && !stdio::stdin_is_a_channel() {
         printer::say(

@@ -122,7 +122,8 @@ impl AutoDetectWriter {
             return Ok(());
         }
         let (parts, body) = response.into_parts();
-        let bytes = collect(body, self.options.max).await.into_bytes();
+        let memory = self.connection.run.memory();
+        let bytes = collect(body, self.options.max, memory).await.into_bytes();
         if is_other_kind(parts.status.as_u16(), &bytes) {
             let (remote, connection) = (Arc::clone(&self.remote), Arc::clone(&self.connection));
             match connect(remote, connection, self.inbox.clone(), self.options).await {
@@ -209,7 +210,7 @@ impl AutoDetectEndpoint {
         request: Request<Incoming>,
     ) -> HttpResponse {
         let (parts, body) = request.into_parts();
-        let body = collect(body, self.max).await;
+        let body = collect(body, self.max, self.run.memory()).await;
         let CollectedBody::Whole(bytes) = &body else {
             return self.exchange.pass(&source, parts, body).await;
         };

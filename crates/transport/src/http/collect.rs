@@ -1,10 +1,12 @@
-//! Reads a body, but only as far as it is small.
+//! Reads a body, as far as it is small and there is room for it.
 
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use mcp_proxy_core::{MemoryBudget, OverBudget};
 use tokio::time::timeout;
 
+use super::event_stream::LARGE;
 use super::incoming_body::IncomingBody;
 
 /// A peer that is silent for this long in the middle of a body is given up.
@@ -16,6 +18,8 @@ pub enum CollectedBody {
     Whole(Bytes),
     /// More than the limit: what was read so far, and the rest.
     Partial(Bytes, IncomingBody),
+    /// There is no room for more of it in memory: the rest.
+    NoRoom(OverBudget, IncomingBody),
     /// The body broke off or stalled; what was read so far.
     Broken(Bytes, String),
 }
@@ -27,30 +31,38 @@ impl CollectedBody {
             CollectedBody::Whole(read)
             | CollectedBody::Partial(read, _)
             | CollectedBody::Broken(read, _) => read.len(),
+            CollectedBody::NoRoom(over, _) => over.bytes,
         }
     }
 
-    /// What was read, whether or not it is all.
+    /// Why it is not all here. Nothing for one that is.
+    pub(crate) fn why_not_whole(&self) -> String {
+        match self {
+            CollectedBody::Whole(_) | CollectedBody::Partial(..) => String::new(),
+            CollectedBody::NoRoom(over, _) => over.to_string(),
+            CollectedBody::Broken(_, why) => why.clone(),
+        }
+    }
+
+    /// What was read and kept, whether or not it is all.
     pub fn into_bytes(self) -> Bytes {
         match self {
             CollectedBody::Whole(read)
             | CollectedBody::Partial(read, _)
             | CollectedBody::Broken(read, _) => read,
+            CollectedBody::NoRoom(..) => Bytes::new(),
         }
     }
 }
 
-/// Reads up to `limit` bytes.
-pub async fn collect(body: impl Into<IncomingBody>, limit: usize) -> CollectedBody {
-    collect_while(body, |length| length <= limit).await
-}
-
-/// Reads as long as what was read fits.
-pub(crate) async fn collect_while(
+/// Reads up to `limit` bytes. They count while they are read, and a large body counts as long as its bytes exist.
+pub async fn collect(
     body: impl Into<IncomingBody>,
-    mut fits: impl FnMut(usize) -> bool,
+    limit: usize,
+    memory: &MemoryBudget,
 ) -> CollectedBody {
     let mut body = body.into();
+    let mut permit = memory.permit();
     let mut first = Bytes::new();
     let mut joined: Option<BytesMut> = None;
     loop {
@@ -88,9 +100,16 @@ pub(crate) async fn collect_while(
                 length
             }
         };
-        if !fits(length) {
+        if length > limit {
             return CollectedBody::Partial(read(joined, first), body);
         }
+        if let Err(over) = permit.resize(length) {
+            return CollectedBody::NoRoom(over, body);
+        }
     }
-    CollectedBody::Whole(joined.map_or(first, BytesMut::freeze))
+    let whole = joined.map_or(first, BytesMut::freeze);
+    CollectedBody::Whole(match whole.len() < LARGE {
+        true => whole,
+        false => permit.hold(whole),
+    })
 }

@@ -29,7 +29,7 @@ use super::remote::RemoteServer;
 use crate::RemoteLinkOptions;
 use crate::in_flight_budget::{BudgetPermit, InFlightBudget};
 use crate::inbox::{InboxSender, inbox};
-pub(crate) use answer_inbox::AnswerInbox;
+pub(crate) use answer_inbox::{AnswerInbox, proxy_frame, received};
 pub(crate) use answers::{first_line, is_rpc, status_text};
 use reopening::Reopening;
 use state::{HttpLinkState, OpenPost, OpenPostGuard};

@@ -15,7 +15,7 @@ use super::listener::{HttpResponse, events};
 use super::outgoing_body::OutgoingBody;
 use super::stream_queue::{StreamReceiver, stream_channel};
 
-/// Events of this size count in the memory budget. Smaller ones wait in small numbers.
+/// Messages of this size count in the memory budget while they wait. Smaller ones wait in small numbers.
 pub(super) const LARGE: usize = 64 << 10;
 const KEEP_ALIVE: Duration = Duration::from_secs(25);
 pub(super) const KEEP_ALIVE_COMMENT: Bytes = Bytes::from_static(b": keep-alive\n\n");

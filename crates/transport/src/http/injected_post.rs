@@ -9,12 +9,11 @@ use http::{HeaderMap, Method, Response, Uri};
 use mcp_proxy_core::replay::{PendingInjection, ReplayResponseReader};
 use mcp_proxy_core::{Connection, LinkEnd};
 use mcp_proxy_wire::headers::{self, ParamHeader};
-use mcp_proxy_wire::{
-    Body, ExchangeId, Limits, Message, Side, SseSplitter, SseUnit, TransportEnvelope,
-};
+use mcp_proxy_wire::{Body, ExchangeId, Limits, Message, Side, SseUnit, TransportEnvelope};
 
 use super::collect::{CollectedBody, collect};
 use super::dial::{first_line, is_rpc};
+use super::event_collector::EventCollector;
 use super::incoming_body::IncomingBody;
 use super::outgoing_body::OutgoingBody;
 use super::relayed_body::event_frame;
@@ -94,7 +93,8 @@ impl InjectedPost {
         if parts.status.is_success() {
             return Ok(());
         }
-        let bytes = collect(body, self.max).await.into_bytes();
+        let memory = self.connection.run.memory();
+        let bytes = collect(body, self.max, memory).await.into_bytes();
         Err(refusal(parts.status, &bytes))
     }
 
@@ -109,12 +109,14 @@ impl InjectedPost {
             self.take(&mut aside, envelope, Body::Empty).await?;
             return self.events(&mut aside, body).await;
         }
-        let bytes = match collect(body, self.max).await {
+        let memory = self.connection.run.memory();
+        let bytes = match collect(body, self.max, memory).await {
             CollectedBody::Whole(bytes) => bytes,
             CollectedBody::Partial(read, _) => {
                 let end = crate::lines::too_large(Side::Server, read.len(), self.max);
                 return Err(end.to_string());
             }
+            CollectedBody::NoRoom(over, _) => return Err(over.to_string()),
             CollectedBody::Broken(_, why) => return Err(format!("the answer broke off: {why}")),
         };
         let message = Message::parse(bytes.clone());
@@ -138,22 +140,20 @@ impl InjectedPost {
         aside: &mut ReplayResponseReader,
         mut body: IncomingBody,
     ) -> Result<(), String> {
-        let mut splitter = SseSplitter::new(Limits {
-            cut: usize::MAX,
-            max: self.max,
-        });
+        let limits = Limits::collect(self.max);
+        let mut events = EventCollector::new(limits, self.connection.run.memory());
         let mut units = Vec::new();
         loop {
             let end = match body.next().await {
                 Some(Ok(piece)) => {
-                    splitter.push(piece, &mut units);
-                    None
+                    let refused = events.push(piece, &mut units);
+                    refused.map(|refused| refused.over.to_string())
                 }
                 Some(Err(error)) => Some(format!("the server's stream broke off: {error}")),
                 None => Some("the server's stream ended without the answer".to_owned()),
             };
             if end.is_some() {
-                splitter.finish(&mut units);
+                events.finish(&mut units);
             }
             for unit in units.drain(..) {
                 match unit {

@@ -31,7 +31,7 @@ use super::progress_stream::{
 };
 use super::relayed_body::RelayedBody;
 use super::remote::{RemoteServer, note_resent};
-use super::request_body::{broke_off, discard, too_large};
+use super::request_body::{refuse_body, too_large};
 use super::session_connections::SessionConnections;
 
 mod answer;
@@ -106,9 +106,9 @@ impl HttpPassThrough {
         request: Request<Incoming>,
     ) -> HttpResponse {
         let (parts, body) = request.into_parts();
-        let body = collect(body, self.cut()).await;
+        let body = collect(body, self.cut(), self.run.memory()).await;
         if self.is_too_large(&parts.headers, &body) {
-            return refuse_too_large(body, self.limits.max).await;
+            return refuse_body(body, self.limits.max).await;
         }
         let entered = self.receive_request(&source, parts, body);
         if !entered.accepts_progress() {
@@ -129,7 +129,7 @@ impl HttpPassThrough {
         body: CollectedBody,
     ) -> HttpResponse {
         if self.is_too_large(&parts.headers, &body) {
-            return refuse_too_large(body, self.limits.max).await;
+            return refuse_body(body, self.limits.max).await;
         }
         self.forward_request(self.receive_request(source, parts, body), None)
             .await
@@ -238,10 +238,10 @@ impl HttpPassThrough {
                 let request = body.taken();
                 (headers, OutgoingBody::Relayed(Box::new(body)), request)
             }
-            CollectedBody::Broken(_, why) => {
+            refused @ (CollectedBody::NoRoom(..) | CollectedBody::Broken(..)) => {
                 leaving.0 = None;
-                connection.close_exchange(exchange, &why);
-                return broke_off(&why);
+                connection.close_exchange(exchange, &refused.why_not_whole());
+                return refuse_body(refused, self.limits.max).await;
             }
         };
         headers::strip_hop_by_hop(&mut headers);
@@ -305,7 +305,7 @@ impl HttpPassThrough {
     fn is_too_large(&self, headers: &HeaderMap, body: &CollectedBody) -> bool {
         let promised = match body {
             CollectedBody::Partial(..) => stated(headers),
-            CollectedBody::Whole(_) | CollectedBody::Broken(..) => None,
+            _ => None,
         };
         body.bytes_read().max(promised.unwrap_or_default() as usize) > self.limits.max
     }
@@ -319,14 +319,6 @@ impl Handler for HttpPassThrough {
     ) -> BoxFuture<'static, HttpResponse> {
         Box::pin(self.answer(source, request))
     }
-}
-
-/// The answer to a request over the limit, once its client has sent the rest of it.
-async fn refuse_too_large(body: CollectedBody, max: usize) -> HttpResponse {
-    if let CollectedBody::Partial(_, rest) = body {
-        discard(rest).await;
-    }
-    too_large(max)
 }
 
 /// Dropped while it holds an exchange: the client has gone before its answer came.

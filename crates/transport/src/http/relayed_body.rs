@@ -95,7 +95,8 @@ impl RelayedBody {
         limits: Limits,
         rewrite: EventRewrite,
     ) -> RelayedBody {
-        let shape = RelayedShape::Events(RelayedEvents::new(limits, rewrite));
+        let memory = connection.run.memory();
+        let shape = RelayedShape::Events(RelayedEvents::new(limits, memory, rewrite));
         RelayedBody::new(incoming, (connection, pipeline, exchange), shape, None)
     }
 
@@ -256,8 +257,7 @@ impl RelayedBody {
                 }
             }
             RelayedShape::Events(events) => {
-                let units = events.push(bytes);
-                events.take(units, self.exchange, self.pipeline.from(), &mut self.batch)?;
+                events.push(bytes, self.exchange, self.pipeline.from(), &mut self.batch)?;
             }
         }
         Ok(())
@@ -297,8 +297,7 @@ impl RelayedBody {
                 ));
             }
             RelayedShape::Events(events) => {
-                let units = events.finish();
-                events.take(units, self.exchange, self.pipeline.from(), &mut self.batch)?;
+                events.finish(self.exchange, self.pipeline.from(), &mut self.batch)?;
             }
         }
         Ok(())

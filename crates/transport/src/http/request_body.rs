@@ -7,7 +7,7 @@ use mcp_proxy_core::MemoryBudget;
 use mcp_proxy_wire::{ErrorCode, Message, is_blank};
 use tokio::time::timeout;
 
-use super::collect::{CollectedBody, collect_while};
+use super::collect::{CollectedBody, collect};
 use super::incoming_body::IncomingBody;
 use super::listener::{HttpResponse, error};
 
@@ -21,23 +21,26 @@ pub(crate) async fn whole_body(
     max: usize,
     memory: &MemoryBudget,
 ) -> Result<Bytes, Box<HttpResponse>> {
-    let mut permit = memory.permit();
-    let mut refused = None;
-    let fits = |length: usize| {
-        refused = permit.grow_to(length).err();
-        length <= max && refused.is_none()
-    };
-    match collect_while(body, fits).await {
-        CollectedBody::Whole(bytes) => Ok(permit.hold(bytes)),
+    match collect(body, max, memory).await {
+        CollectedBody::Whole(bytes) => Ok(bytes),
+        refused => Err(Box::new(refuse_body(refused, max).await)),
+    }
+}
+
+/// The answer to a request whose body cannot be used, once its client has sent the rest of it.
+pub(crate) async fn refuse_body(body: CollectedBody, max: usize) -> HttpResponse {
+    match body {
+        CollectedBody::Whole(_) => too_large(max),
         CollectedBody::Partial(read, rest) => {
-            drop((permit, read));
+            drop(read);
             discard(rest).await;
-            Err(Box::new(match refused {
-                Some(over) => error(503, ErrorCode::MEMORY_BUDGET, &over.to_string()),
-                None => too_large(max),
-            }))
+            too_large(max)
         }
-        CollectedBody::Broken(_, why) => Err(Box::new(broke_off(&why))),
+        CollectedBody::NoRoom(over, rest) => {
+            discard(rest).await;
+            error(503, ErrorCode::MEMORY_BUDGET, &over.to_string())
+        }
+        CollectedBody::Broken(_, why) => broke_off(&why),
     }
 }
 
@@ -63,7 +66,7 @@ pub(crate) async fn discard(body: impl Into<IncomingBody>) {
 }
 
 /// The answer to a request whose body did not arrive.
-pub(crate) fn broke_off(why: &str) -> HttpResponse {
+fn broke_off(why: &str) -> HttpResponse {
     let text = format!("the request's body broke off: {why}");
     error(400, ErrorCode::BAD_REQUEST, &text)
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use mcp_proxy_core::{Connection, LinkEnd, PipelineOutput};
+use mcp_proxy_core::{Connection, LinkEnd, PipelineOutput, StreamBehind};
 use mcp_proxy_wire::{
     Body, Direction, ErrorCode, ExchangeId, Frame, Id, Kind, Message, Origin, StreamId,
     TransportEnvelope, error_response,
@@ -64,6 +64,8 @@ pub(crate) struct RestoredOpening {
 struct HttpSessionState {
     router: StreamRouter,
     replay: ResumeBuffer,
+    /// Notifications were lost because there was no stream for them.
+    behind: Option<StreamBehind>,
     streams: FxHashMap<StreamId, OpenStream>,
     /// Counts the streams that were opened.
     opened: u64,
@@ -149,6 +151,7 @@ impl HttpSession {
             state: Mutex::new(HttpSessionState {
                 router: StreamRouter::default(),
                 replay: ResumeBuffer::default(),
+                behind: None,
                 streams: FxHashMap::default(),
                 opened: 0,
                 last_used: Instant::now(),
@@ -437,6 +440,14 @@ impl HttpSession {
         match sequence {
             Some(sequence) => self.connection.undelivered(&[sequence], why),
             None => self.note(&format!("a message was not delivered: {why}")),
+        }
+    }
+
+    /// A notification is lost because the client does not read. The operator is told once.
+    fn lose_notification(&self) {
+        if self.connection.lost_notifications().add() {
+            self.connection
+                .warn("the client does not read fast enough, so it loses notifications");
         }
     }
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use mcp_proxy_core::Connection;
+use mcp_proxy_core::{Connection, LostNotifications, StreamBehind};
 use tokio::time::timeout;
 
 use super::event_stream::StreamItem;
@@ -37,6 +37,8 @@ struct StreamQueue {
     closed: bool,
     /// An event has found no room in time, and nothing was read since.
     stalled: bool,
+    /// Something was lost, and what waits was not read to its end since.
+    behind: Option<StreamBehind>,
     reader: Option<Waker>,
     writers: Vec<Waker>,
 }
@@ -110,22 +112,32 @@ impl StreamSender {
         &self,
         out: StreamItem,
         patience: Duration,
+        lost: &Arc<LostNotifications>,
     ) -> Result<(), StreamSendError> {
         let is_hopeless = {
             let queue = lock(&self.0);
             queue.stalled && !queue.has_room_for(&out)
         };
-        if is_hopeless {
-            return Err(StreamSendError::Lost);
-        }
-        let sent = self.send(out, patience).await;
+        let sent = match is_hopeless {
+            true => Err(StreamSendError::Stalled),
+            false => self.send(out, patience).await,
+        };
         sent.map_err(|not_taken| match not_taken {
             StreamSendError::Stalled => {
-                lock(&self.0).stalled = true;
+                let mut queue = lock(&self.0);
+                queue.stalled = true;
+                if !queue.waiting.is_empty() {
+                    queue.behind.get_or_insert_with(|| lost.fall_behind());
+                }
                 StreamSendError::Lost
             }
             other => other,
         })
+    }
+
+    /// What waits here already is not all: notifications before it were lost.
+    pub(crate) fn set_behind(&self, behind: StreamBehind) {
+        lock(&self.0).behind = Some(behind);
     }
 
     /// Puts a message on its way if there is room for it now.
@@ -192,8 +204,12 @@ impl StreamReceiver {
         if let Some(out) = queue.waiting.pop_front() {
             queue.bytes -= out.size();
             queue.stalled = false;
+            let caught_up = match queue.waiting.is_empty() {
+                true => queue.behind.take(),
+                false => None,
+            };
             let writers = std::mem::take(&mut queue.writers);
-            drop(queue);
+            drop((queue, caught_up));
             writers.into_iter().for_each(Waker::wake);
             return Poll::Ready(Some(out));
         }
@@ -221,6 +237,7 @@ impl Drop for StreamReceiver {
         queue.closed = true;
         let unread = std::mem::take(&mut queue.waiting);
         let writers = std::mem::take(&mut queue.writers);
+        drop(queue.behind.take());
         drop(queue);
         writers.into_iter().for_each(Waker::wake);
         if let (Some(connection), false) = (&self.connection, unread.is_empty()) {
@@ -302,10 +319,13 @@ mod tests {
             sender.send(out(1), STALL).await.unwrap();
         }
         let patience = by_runtime(STALL, Duration::from_millis(50));
-        let lost = Err(StreamSendError::Lost);
-        assert_eq!(sender.send_event(out(1), patience).await, lost);
+        let (lost, client) = (Err(StreamSendError::Lost), Arc::default());
+        assert_eq!(sender.send_event(out(1), patience, &client).await, lost);
         // From now on nothing is waited for.
-        assert_eq!(sender.send_event(out(1), STALL * 1_000).await, lost);
+        assert_eq!(
+            sender.send_event(out(1), STALL * 1_000, &client).await,
+            lost
+        );
         let last = StreamItem::Message(StreamMessage {
             data: Bytes::from(vec![b'x'; BYTES_MAX]),
             event_id: None,
@@ -313,10 +333,16 @@ mod tests {
             sequence: None,
         });
         sender.send(last, Duration::ZERO).await.unwrap();
+        client.add();
         for _ in 0..=MESSAGES_MAX {
+            assert!(!client.can_be_told());
             assert!(messages.next().await.is_some());
         }
-        sender.send_event(out(1), Duration::ZERO).await.unwrap();
+        assert!(client.can_be_told());
+        sender
+            .send_event(out(1), Duration::ZERO, &client)
+            .await
+            .unwrap();
     }
 
     on_both_runtimes!(what_was_sent_is_read_before_the_end);

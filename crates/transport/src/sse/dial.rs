@@ -212,7 +212,8 @@ impl SseSession {
     /// The server's own answer, although it did not come on its stream, or something else that is recorded as it came.
     async fn receive_refusal(&self, response: Response<IncomingBody>, posted: &PostedMessage) {
         let (parts, body) = response.into_parts();
-        let message = Message::parse(collect(body, self.max).await.into_bytes());
+        let body = collect(body, self.max, self.answers.memory()).await;
+        let message = Message::parse(body.into_bytes());
         let (status, line) = (status_text(parts.status), first_line(message.raw()));
         let left = match is_rpc(&message) {
             true => self.answers.take(parts, message, &posted.asked).await,

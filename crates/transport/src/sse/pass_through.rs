@@ -314,10 +314,14 @@ impl SsePassThrough {
                 RelayedBody::events(body, through, self.limits, rewrite).with_inserted_events(said);
             return Response::from_parts(parts, OutgoingBody::Relayed(Box::new(body)));
         }
-        let bytes = match collect(body, self.limits.max).await {
+        let bytes = match collect(body, self.limits.max, self.run.memory()).await {
             CollectedBody::Whole(bytes) => bytes,
             CollectedBody::Partial(read, _) => {
                 let end = crate::lines::too_large(Side::Server, read.len(), self.limits.max);
+                return unreachable_server(connection, exchange, asked, &end);
+            }
+            CollectedBody::NoRoom(over, _) => {
+                let end = over.end(Side::Server);
                 return unreachable_server(connection, exchange, asked, &end);
             }
             CollectedBody::Broken(read, why) => {

@@ -336,7 +336,7 @@ async fn a_client_over_stdio_reaches_it_too() {
         max: 1 << 20,
     };
     let client = Link::new(
-        LineReader::new(read, Side::Client, limits),
+        LineReader::new(read, Side::Client, limits, run.memory()),
         LineWriter::new(write, Side::Client),
     );
     let server = whoami()(Arc::clone(&connection)).await.unwrap();

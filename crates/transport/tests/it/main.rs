@@ -13,6 +13,7 @@ mod runtimes;
 
 mod in_process;
 mod kept_connections;
+mod memory;
 mod pass_through;
 mod places;
 mod server;

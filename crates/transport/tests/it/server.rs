@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::{SinkExt, StreamExt};
 use http::{HeaderMap, Request};
 use hyper::body::Incoming;
-use mcp_proxy_core::BoxFuture;
+use mcp_proxy_core::{BoxFuture, MemoryBudget};
 use mcp_proxy_transport::http::Admission;
 use mcp_proxy_transport::http::{CollectedBody, collect};
 use mcp_proxy_transport::http::{Handler, RequestSource};
@@ -154,7 +154,9 @@ impl Handler for Ordinary {
         request: Request<Incoming>,
     ) -> BoxFuture<'static, HttpResponse> {
         Box::pin(async move {
-            let CollectedBody::Whole(body) = collect(request.into_body(), 1 << 20).await else {
+            let memory = MemoryBudget::default();
+            let CollectedBody::Whole(body) = collect(request.into_body(), 1 << 20, &memory).await
+            else {
                 return bare(400);
             };
             self.0.send(Event::Answered).unwrap();

@@ -5,7 +5,7 @@ use bytes::{Bytes, BytesMut};
 use super::block::{self, BOM, SseLine};
 use super::cut_through_event::{BlockPosition, CutThroughEvent};
 use super::{SseEvent, SseUnit};
-use crate::line::FRONT;
+use crate::line::front;
 use crate::{Chunk, Limits};
 
 /// Cuts what is pushed into events.
@@ -92,6 +92,21 @@ impl SseSplitter {
         }
     }
 
+    /// How many bytes of an unfinished block wait for its end.
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Gives up the block that is being collected, and skips the rest of it. Returns the first bytes of its data, up to 64 KiB,
+    /// for [`head_from_ends`](crate::read_partial_head).
+    pub fn give_up(&mut self) -> Bytes {
+        let front = self.skip_block(&mut Bytes::new());
+        // Nothing comes out of what is skipped.
+        let rest = self.held.split().freeze();
+        self.push(rest, &mut Vec::new());
+        front
+    }
+
     /// The stream has ended: an unfinished block comes out with `partial` set, and an event that was cut through gets
     /// its `Close`.
     pub fn finish(&mut self, out: &mut Vec<SseUnit>) {
@@ -152,7 +167,8 @@ impl SseSplitter {
             match step {
                 BlockStep::End(end) if end > self.limits.max => {
                     let wire = self.split_to(&mut data, end);
-                    self.give_up(end, wire, out);
+                    let front = self.front_of(wire);
+                    out.push(SseUnit::TooLarge { seen: end, front });
                 }
                 BlockStep::End(end) => {
                     self.after_cr = end == length && block[end - 1] == b'\r';
@@ -166,15 +182,8 @@ impl SseSplitter {
                     return self.rest(data);
                 }
                 BlockStep::More if length > self.limits.max => {
-                    let (at, line) = (self.progress.at, self.progress.line);
-                    let place = if at == line {
-                        BlockPosition::Start
-                    } else {
-                        BlockPosition::Other
-                    };
-                    let wire = self.split_to(&mut data, at);
-                    self.give_up(length, wire, out);
-                    self.streaming = Some(CutThroughEvent::silent(place));
+                    let (seen, front) = (length, self.skip_block(&mut data));
+                    out.push(SseUnit::TooLarge { seen, front });
                     return self.rest(data);
                 }
                 BlockStep::More => {
@@ -216,11 +225,20 @@ impl SseSplitter {
         self.streaming = Some(CutThroughEvent::new(place));
     }
 
-    fn give_up(&mut self, seen: usize, wire: Bytes, out: &mut Vec<SseUnit>) {
-        let data = self.event(wire).data.unwrap_or_default();
-        // A copy, so that the whole block is not kept alive by its front.
-        let front = Bytes::copy_from_slice(&data[..data.len().min(FRONT)]);
-        out.push(SseUnit::TooLarge { seen, front });
+    /// Skips the block that is being collected, to its end. Returns the front of its data.
+    fn skip_block(&mut self, data: &mut Bytes) -> Bytes {
+        let BlockProgress { at, line, .. } = self.progress;
+        let place = match at == line {
+            true => BlockPosition::Start,
+            false => BlockPosition::Other,
+        };
+        let wire = self.split_to(data, at);
+        self.streaming = Some(CutThroughEvent::silent(place));
+        self.front_of(wire)
+    }
+
+    fn front_of(&mut self, wire: Bytes) -> Bytes {
+        front(&self.event(wire).data.unwrap_or_default())
     }
 
     /// Reads the block `wire`, after which another block begins.

@@ -156,3 +156,20 @@ fn a_last_carriage_return_without_line_feed_counts_as_content() {
     let units = split(Limits::collect(1), &["a\r"]);
     assert!(matches!(units[..], [LineUnit::TooLarge { seen: 2, .. }]));
 }
+
+#[test]
+fn a_line_that_is_given_up_takes_no_other_with_it() {
+    let text = b"abcdef\r\nnext\n";
+    for place in 1..7 {
+        let (mut splitter, mut units) = (LineSplitter::new(Limits::collect(100)), Vec::new());
+        splitter.push(&text[..place], &mut units);
+        assert_eq!(splitter.held(), place);
+        assert_eq!(splitter.give_up(), text[..place]);
+        assert_eq!(splitter.held(), 0);
+        splitter.push(&text[place..], &mut units);
+        assert_eq!(
+            units.iter().map(LineUnit::wire).collect::<Vec<_>>(),
+            [b"next\n"]
+        );
+    }
+}

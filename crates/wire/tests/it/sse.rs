@@ -227,3 +227,19 @@ fn an_events_data_can_be_exchanged_and_nothing_else_moves() {
     assert_eq!(changed.data.as_deref(), Some(b"[1]".as_slice()));
     assert_eq!(changed.id.as_deref(), Some("7"));
 }
+
+#[test]
+fn an_event_that_is_given_up_takes_no_other_with_it() {
+    let text = b"id: 1\r\ndata: abcdef\r\n\r\ndata: next\n\n";
+    for place in 1..23 {
+        let (mut splitter, mut units) = (SseSplitter::new(Limits::collect(100)), Vec::new());
+        splitter.push(&text[..place], &mut units);
+        assert_eq!(splitter.held(), place);
+        let front = splitter.give_up();
+        assert!(b"abcdef".starts_with(&front), "{front:?}");
+        assert_eq!(splitter.held(), 0);
+        splitter.push(&text[place..], &mut units);
+        let data: Vec<_> = units.iter().map(SseUnit::wire).collect();
+        assert_eq!(data, [b"data: next\n\n"], "given up at {place}");
+    }
+}

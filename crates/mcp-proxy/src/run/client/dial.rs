@@ -121,7 +121,7 @@ fn connect(
     let (stream, own_end) = tokio::io::duplex(PIPE_BYTES);
     let (from_client, to_client) = tokio::io::split(own_end);
     let client = Link::new(
-        LineReader::new(from_client, Side::Client, limits),
+        LineReader::new(from_client, Side::Client, limits, run.memory()),
         LineWriter::new(to_client, Side::Client),
     );
     let options = proxy::carry_options(config.limits);

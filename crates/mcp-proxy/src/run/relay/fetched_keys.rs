@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, Uri};
-use mcp_proxy_core::LinkEnd;
+use mcp_proxy_core::{LinkEnd, MemoryBudget};
 use mcp_proxy_token::TokenVerifier;
 use mcp_proxy_transport::http::{
     CollectedBody, OutboundProxy, OutgoingBody, RemoteServer, RemoteServerOptions, ToolHeaders,
@@ -203,9 +203,13 @@ async fn fetch_whole(server: &RemoteServer) -> Result<TokenVerifier> {
     if answer.status() != http::StatusCode::OK {
         bail!("the server answered {}", answer.status());
     }
-    match collect(answer.into_body(), LARGEST).await {
+    // It is small, and there is only one at a time.
+    let memory = MemoryBudget::new(LARGEST);
+    match collect(answer.into_body(), LARGEST, &memory).await {
         CollectedBody::Whole(json) => Ok(TokenVerifier::from_jwks(&json)?),
-        CollectedBody::Partial(..) => bail!("the answer is larger than {} KiB", LARGEST >> 10),
+        CollectedBody::Partial(..) | CollectedBody::NoRoom(..) => {
+            bail!("the answer is larger than {} KiB", LARGEST >> 10)
+        }
         CollectedBody::Broken(_, why) => bail!("the answer broke off: {why}"),
     }
 }

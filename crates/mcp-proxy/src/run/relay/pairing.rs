@@ -15,7 +15,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method, Request};
 use hyper::body::Incoming;
 use jiff::Timestamp;
-use mcp_proxy_core::BoxFuture;
+use mcp_proxy_core::{BoxFuture, MemoryBudget};
 use mcp_proxy_relay::{AuditSink, AuditedAction, RelayAuditEvent, RelayDriver};
 use mcp_proxy_token::{IssuedToken, PairingRefusal, RevocationList, TokenRequest, issue};
 use mcp_proxy_transport::http::{
@@ -108,10 +108,9 @@ impl PairingHandler {
 
     async fn exchange(&self, from: SocketAddr, request: Request<Incoming>) -> HttpResponse {
         let url = own_url(request.headers(), self.pairing.tls);
-        let body = timeout(
-            REQUEST_DEADLINE,
-            collect(request.into_body(), LARGEST_REQUEST),
-        );
+        let memory = MemoryBudget::new(LARGEST_REQUEST);
+        let body = collect(request.into_body(), LARGEST_REQUEST, &memory);
+        let body = timeout(REQUEST_DEADLINE, body);
         let Ok(CollectedBody::Whole(body)) = body.await else {
             return refusal(400, "bad_request");
         };

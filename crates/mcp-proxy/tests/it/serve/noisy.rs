@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::test_hub::{TestHub, time};
 use crate::programs::{OpenResponse, open};
 
-/// Its tool `burst` logs 50,000 times before it answers.
+/// Its tool `burst` logs [`NOISE`] times before it answers.
 const NOISY: &str = r#"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
@@ -35,25 +35,68 @@ fn a2_a_burst_of_log_messages_ends_no_session() {
     let streams: Vec<OpenResponse> = streams.collect();
     let burst = json!({"name": "noisy_burst", "arguments": {}});
     let (silent, listening) = (hub.program.session(), hub.program.session());
-    let mut stream = open_stream(&hub, &listening);
-    // Once it has caught up, the client is told how much it has lost.
-    let warned = std::thread::spawn(move || stream.until(WARNING));
+    let stream = open_stream(&hub, &listening);
     for session in [&silent, &listening] {
         let answer = hub.answer_in(session, "tools/call", &burst);
         assert!(answer.get("result").is_some(), "{answer}");
     }
-    let warning = warned.join().unwrap();
-    assert!(warning.contains(r#""lost":"#), "{warning}");
     let now = json!({"name": "time_get_current_time", "arguments": {"timezone": "UTC"}});
     for session in idle.iter().chain([&silent, &listening]) {
         let answer = hub.answer_in(session, "tools/call", &now);
         assert!(answer.get("result").is_some(), "{answer}");
     }
+    let lost = lost(&hub);
+    assert!((1..2 * NOISE).contains(&lost), "{lost}");
+    drop((stream, streams));
+}
+
+const NOISE: u64 = 50_000;
+
+/// How many notifications clients have lost, as `status` shows it.
+fn lost(hub: &TestHub) -> u64 {
     let status = hub.home.run(&["status", "--json"]);
     let status: Value = serde_json::from_slice(&status.stdout).unwrap();
-    let lost = status["hub"]["lost_notifications"].as_u64().unwrap();
-    assert!((1..100_000).contains(&lost), "{status}");
-    drop(streams);
+    status["hub"]["lost_notifications"].as_u64().unwrap()
+}
+
+/// How many lost notifications this warning tells of.
+fn told(warning: &str) -> u64 {
+    let (_, count) = warning.split_once(r#""lost":"#).unwrap();
+    count.split('}').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a2_a_client_is_told_of_every_notification_that_it_lost() {
+    let servers = json!({"mcpServers": {"noisy": {"command": "sh", "args": ["-c", NOISY]}}});
+    let hub = TestHub::start(&servers, &["--expose", "all", "--no-record"]);
+    hub.until("the server is up", |hub| hub.is_ready("noisy"));
+    let session = hub.program.session();
+    let mut stream = open_stream(&hub, &session);
+    let headers = [
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-session-id", session.as_str()),
+    ];
+    let call = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"noisy_burst","arguments":{}}}"#;
+    let address = &hub.program.address;
+    let mut answer = open(address, "POST", "/mcp", &headers, call.as_bytes());
+    hub.until("some are lost", |hub| lost(hub) > 0);
+    // Now the client reads. It is told on this stream, or on the other if this one has ended.
+    let (mut received, mut told_of) = (0, 0);
+    loop {
+        let line = answer.line();
+        if line.contains(r#""data":"noise""#) {
+            received += 1;
+        } else if let Some(warning) = line.strip_prefix(WARNING) {
+            told_of += told(warning);
+        } else if line.contains(r#""id":5"#) {
+            break;
+        }
+    }
+    while received + told_of < NOISE {
+        told_of += told(&stream.until(WARNING));
+    }
+    assert_eq!((received + told_of, lost(&hub)), (NOISE, told_of));
 }
 
 const WARNING: &str =

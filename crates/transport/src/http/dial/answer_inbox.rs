@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use http::response::Parts;
-use mcp_proxy_core::{Connection, LinkEnd, OwnRequest};
+use mcp_proxy_core::{Connection, LinkEnd, MemoryBudget, OwnRequest};
 use mcp_proxy_wire::{
     Body, Direction, ErrorCode, Field, Frame, Id, Kind, Message, Origin, StreamId,
     TransportEnvelope, error_response,
@@ -24,6 +24,11 @@ pub(crate) struct AnswerInbox {
 impl AnswerInbox {
     pub(crate) fn new(connection: Arc<Connection>, inbox: InboxSender) -> AnswerInbox {
         AnswerInbox { connection, inbox }
+    }
+
+    /// What answers count in while they are read.
+    pub(crate) fn memory(&self) -> &MemoryBudget {
+        self.connection.run.memory()
     }
 
     pub(crate) fn hand_over(&self, frame: Frame) -> impl Future<Output = ()> {
@@ -161,12 +166,12 @@ impl AnswerInbox {
 }
 
 /// An answer that the proxy gives in the server's place.
-fn proxy_frame(message: Message) -> Frame {
+pub(crate) fn proxy_frame(message: Message) -> Frame {
     Frame::message(StreamId::Only, Origin::Proxy, message)
 }
 
 /// A message from the server.
-pub(super) fn received(envelope: TransportEnvelope, message: Message) -> Frame {
+pub(crate) fn received(envelope: TransportEnvelope, message: Message) -> Frame {
     Frame::new(
         StreamId::Only,
         Origin::Server,

@@ -7,13 +7,13 @@ use http::response::Parts;
 use http::{Response, StatusCode};
 use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
-use mcp_proxy_wire::{Body, ErrorCode, Id, Kind, Limits, Message, Side, SseSplitter, SseUnit};
+use mcp_proxy_wire::{Body, ErrorCode, Id, Kind, Limits, Message, Side, SseUnit};
 
 use super::super::collect::{CollectedBody, collect};
+use super::super::event_collector::EventCollector;
 use super::super::incoming_body::IncomingBody;
 use super::super::relayed_body::event_frame;
-use super::answer_inbox::received;
-use super::{HttpLink, PostedMessage};
+use super::{HttpLink, PostedMessage, proxy_frame, received};
 
 /// Where a stream stood when it ended.
 #[derive(Default)]
@@ -43,11 +43,12 @@ impl HttpLink {
             }
             return;
         }
-        let end = match collect(body, self.max).await {
+        let end = match collect(body, self.max, self.answers.memory()).await {
             CollectedBody::Whole(bytes) => return self.receive_whole(parts, bytes, posted).await,
             CollectedBody::Partial(read, _) => {
                 crate::lines::too_large(Side::Server, read.len(), self.max)
             }
+            CollectedBody::NoRoom(over, _) => over.end(Side::Server),
             CollectedBody::Broken(_, why) => http_failure(format!("the answer broke off: {why}")),
         };
         if !parts.status.is_success() || posted.asked.is_empty() {
@@ -131,22 +132,24 @@ impl HttpLink {
         method: Option<&str>,
         open: &mut Vec<Id>,
     ) -> StreamEnd {
-        let mut splitter = SseSplitter::new(Limits {
-            cut: usize::MAX,
-            max: self.max,
-        });
+        let limits = Limits::collect(self.max);
+        let mut events = EventCollector::new(limits, self.answers.memory());
         let mut end = StreamEnd::default();
         let mut units = Vec::new();
         loop {
-            match body.next().await {
-                Some(Ok(piece)) => splitter.push(piece, &mut units),
+            let refused = match body.next().await {
+                Some(Ok(piece)) => events.push(piece, &mut units),
                 Some(Err(_)) | None => {
-                    splitter.finish(&mut units);
+                    events.finish(&mut units);
                     self.take_units(&mut units, method, open, &mut end).await;
                     return end;
                 }
-            }
+            };
             self.take_units(&mut units, method, open, &mut end).await;
+            if let Some(answer) = refused.and_then(|refused| refused.answer()) {
+                open.retain(|id| answer.id().as_ref() != Some(id));
+                self.answers.hand_over(proxy_frame(answer)).await;
+            }
         }
     }
 

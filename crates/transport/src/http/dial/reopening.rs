@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::{HeaderMap, Response, StatusCode};
 use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
-use mcp_proxy_wire::{Body, Direction, ErrorCode, Id, Limits, Message, Side, SseSplitter, SseUnit};
+use mcp_proxy_wire::{Body, Direction, ErrorCode, Id, Limits, Message, Side, SseUnit};
 use tokio::time::{Instant, timeout_at};
 
 use super::super::collect::collect;
+use super::super::event_collector::EventCollector;
 use super::super::incoming_body::IncomingBody;
 use super::super::relayed_body::event_frame;
 use super::answers::{refuses_session, status_text};
@@ -91,7 +92,9 @@ impl HttpLink {
         posted: &PostedMessage,
     ) -> Option<Result<Response<IncomingBody>, LinkEnd>> {
         let (parts, body) = response.into_parts();
-        let bytes = collect(body, self.max).await.into_bytes();
+        let bytes = collect(body, self.max, self.answers.memory())
+            .await
+            .into_bytes();
         let (status, answer) = (parts.status, Message::parse(bytes.clone()));
         if !refuses_session(status, &answer) {
             self.receive_whole(parts, bytes, posted).await;
@@ -256,7 +259,8 @@ impl HttpLink {
         let headers = parts.headers.clone();
         if !(parts.status.is_success() && headers::is_sse(&parts.headers)) {
             let status = parts.status;
-            let message = Message::parse(collect(body, self.max).await.into_bytes());
+            let body = collect(body, self.max, self.answers.memory()).await;
+            let message = Message::parse(body.into_bytes());
             let is_answer = message.is_answer() && message.id().as_ref() == Some(id);
             self.answers.record_failure(parts, message.clone()).await;
             return match is_answer {
@@ -265,13 +269,11 @@ impl HttpLink {
                 false => Err(ReopenError::Never(status_text(status))),
             };
         }
-        let mut splitter = SseSplitter::new(Limits {
-            cut: usize::MAX,
-            max: self.max,
-        });
+        let limits = Limits::collect(self.max);
+        let mut events = EventCollector::new(limits, self.answers.memory());
         let mut units = Vec::new();
         while let Some(Ok(piece)) = body.next().await {
-            splitter.push(piece, &mut units);
+            let refused = events.push(piece, &mut units);
             for unit in units.drain(..) {
                 let SseUnit::Event(event) = unit else {
                     continue;
@@ -282,6 +284,9 @@ impl HttpLink {
                 if let Some(message) = self.answers.take_own(id, envelope, message).await {
                     return Ok((headers, message));
                 }
+            }
+            if let Some(refused) = refused {
+                return Err(ReopenError::Later(refused.over.to_string()));
             }
         }
         let why = "the server's stream ended before the answer came";

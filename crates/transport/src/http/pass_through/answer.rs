@@ -83,7 +83,8 @@ impl HttpPassThrough {
             let body = RelayedBody::events(body, through, limits, self.learn(learning));
             return Response::from_parts(parts, OutgoingBody::Relayed(Box::new(body)));
         }
-        let collected = collect(body, self.cut().max(learning.needs(self.limits))).await;
+        let whole_up_to = self.cut().max(learning.needs(self.limits));
+        let collected = collect(body, whole_up_to, self.run.memory()).await;
         if self.is_too_large(&parts.headers, &collected) {
             let seen = collected.bytes_read();
             let end = crate::lines::too_large(Side::Server, seen, self.limits.max);
@@ -133,6 +134,9 @@ impl HttpPassThrough {
                 let body =
                     RelayedBody::cut(rest, first, envelope, through, length, self.limits.max);
                 Response::from_parts(parts, OutgoingBody::Relayed(Box::new(body)))
+            }
+            CollectedBody::NoRoom(over, _) => {
+                unreachable_server(connection, exchange, asked, &over.end(Side::Server))
             }
             CollectedBody::Broken(read, why) => {
                 let end = answer_broke_off(read.len(), &why);

@@ -3,15 +3,15 @@
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use mcp_proxy_core::LinkEnd;
-use mcp_proxy_wire::{
-    Body, ExchangeId, Frame, Limits, Message, Side, SseSplitter, SseUnit, TransportEnvelope,
-};
+use mcp_proxy_core::{LinkEnd, MemoryBudget};
+use mcp_proxy_wire::{Body, ExchangeId, Frame, Limits, Message, Side, SseUnit, TransportEnvelope};
 use tokio::sync::mpsc;
+
+use crate::http::event_collector::EventCollector;
 
 /// An SSE stream on its way.
 pub(super) struct RelayedEvents {
-    splitter: SseSplitter,
+    events: EventCollector,
     rewrite: EventRewrite,
     /// Bytes so far of an event that is cut through.
     cutting: usize,
@@ -25,9 +25,13 @@ pub(crate) type EventRewrite = Option<Box<dyn FnMut(Frame) -> Result<Frame, Link
 
 impl RelayedEvents {
     /// An empty stream.
-    pub(super) fn new(limits: Limits, rewrite: EventRewrite) -> RelayedEvents {
+    pub(super) fn new(
+        limits: Limits,
+        memory: &MemoryBudget,
+        rewrite: EventRewrite,
+    ) -> RelayedEvents {
         RelayedEvents {
-            splitter: SseSplitter::new(limits),
+            events: EventCollector::new(limits, memory),
             rewrite,
             cutting: 0,
             max: limits.max,
@@ -40,18 +44,30 @@ impl RelayedEvents {
         self.inserted = Some(inserted);
     }
 
-    /// More bytes of the stream.
-    pub(super) fn push(&mut self, bytes: Bytes) -> Vec<SseUnit> {
+    /// More bytes of the stream, as frames.
+    pub(super) fn push(
+        &mut self,
+        bytes: Bytes,
+        exchange: ExchangeId,
+        side: Side,
+        into: &mut Vec<Frame>,
+    ) -> Result<(), LinkEnd> {
         let mut units = Vec::new();
-        self.splitter.push(bytes, &mut units);
-        units
+        let refused = self.events.push(bytes, &mut units);
+        self.take(units, exchange, side, into)?;
+        refused.map_or(Ok(()), |refused| Err(refused.over.end(side)))
     }
 
     /// The rest of it, at its end.
-    pub(super) fn finish(&mut self) -> Vec<SseUnit> {
+    pub(super) fn finish(
+        &mut self,
+        exchange: ExchangeId,
+        side: Side,
+        into: &mut Vec<Frame>,
+    ) -> Result<(), LinkEnd> {
         let mut units = Vec::new();
-        self.splitter.finish(&mut units);
-        units
+        self.events.finish(&mut units);
+        self.take(units, exchange, side, into)
     }
 
     /// Whether the stream is not amid an event.
@@ -72,7 +88,7 @@ impl RelayedEvents {
     }
 
     /// What the splitter made of the bytes, as frames.
-    pub(super) fn take(
+    fn take(
         &mut self,
         units: Vec<SseUnit>,
         exchange: ExchangeId,

@@ -67,7 +67,17 @@ impl HttpSession {
                 StreamRoute::Waiting if replaces.is_some() => (StreamId::Standing, false),
                 StreamRoute::Waiting => {
                     let waits = state.router.wait(sequence, &message);
+                    let is_lost = waits.is_err()
+                        && message.kind() == Kind::Notification
+                        && self.connection.server() == Transport::InProcess;
+                    if is_lost {
+                        let lost = self.connection.lost_notifications();
+                        state.behind.get_or_insert_with(|| lost.fall_behind());
+                    }
                     drop(state);
+                    if is_lost {
+                        self.lose_notification();
+                    }
                     if let Err(why) = waits.map_err(|why| why.to_string()) {
                         self.undelivered(sequence, &why);
                         self.answer_lost(&message, &why);
@@ -99,8 +109,7 @@ impl HttpSession {
         match (memory.hold(message.raw().clone()), message.kind()) {
             (Ok(held), _) => held,
             (Err(over), Kind::Response | Kind::Error) => {
-                let code = ErrorCode::MEMORY_BUDGET;
-                error_response(message.id().as_ref(), code, &over.to_string(), None).into_raw()
+                over.answer(message.id().as_ref()).into_raw()
             }
             (Err(_), _) => memory.hold_anyway(message.into_raw()),
         }
@@ -179,11 +188,19 @@ impl HttpSession {
         stream: StreamId,
         waiting: Vec<WaitingMessage>,
     ) -> (StreamSender, StreamReceiver) {
+        let behind = match waiting.is_empty() {
+            true => None,
+            false => state.behind.take(),
+        };
         let waiting = waiting.into_iter().map(|waiting| {
             let data = waiting.message.into_raw();
             StreamItem::Message(self.stored(state, stream, data, false, waiting.sequence))
         });
-        stream_channel(Some(Arc::clone(&self.connection)), waiting)
+        let (sender, messages) = stream_channel(Some(Arc::clone(&self.connection)), waiting);
+        if let Some(behind) = behind {
+            sender.set_behind(behind);
+        }
+        (sender, messages)
     }
 
     /// A message for a stream. It is kept if clients can come back for it.

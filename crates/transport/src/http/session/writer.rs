@@ -44,13 +44,16 @@ impl SessionWriter {
                 StreamItem::Dropped | StreamItem::Accepted | StreamItem::Ended => None,
             };
             let sent = match &placed.open {
-                Some(open) if is_event => open.sender.send_event(item, EVENT_PATIENCE).await,
+                Some(open) if is_event => {
+                    let lost = self.session.connection.lost_notifications();
+                    open.sender.send_event(item, EVENT_PATIENCE, lost).await
+                }
                 Some(open) => open.sender.send(item, self.stall).await,
                 None => Err(StreamSendError::Gone),
             };
             let Err(not_taken) = sent else { continue };
             match (stream, &placed.open) {
-                _ if not_taken == StreamSendError::Lost => {}
+                _ if not_taken == StreamSendError::Lost => self.session.lose_notification(),
                 (StreamId::Exchange(exchange), Some(open)) => {
                     self.session.stream_closed(exchange, open.number);
                 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::Uri;
 use mcp_proxy_core::LinkEnd;
-use mcp_proxy_wire::{Direction, ErrorCode, Id, Message, Side};
+use mcp_proxy_wire::{Body, Direction, ErrorCode, Id, Message, Side};
 use tokio::time::{timeout, timeout_at};
 
 use super::SseSession;
@@ -122,8 +122,10 @@ impl SseSession {
         let asked = async {
             self.deliver(endpoint, message.clone()).await?;
             loop {
-                let (envelope, message) = stream.next().await.map_err(|end| end.to_string())?;
-                if let Some(answer) = self.answers.take_own(&id, envelope, message).await {
+                let frame = stream.next().await.map_err(|end| end.to_string())?;
+                if let Body::Whole(message) = frame.body
+                    && let Some(answer) = self.answers.take_own(&id, frame.envelope, message).await
+                {
                     return Ok(answer);
                 }
             }

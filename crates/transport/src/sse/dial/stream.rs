@@ -6,15 +6,13 @@ use std::time::Duration;
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use mcp_proxy_core::LinkEnd;
-use mcp_proxy_wire::{
-    Body, ErrorCode, Frame, Limits, Message, Origin, Side, SseEvent, SseSplitter, SseUnit,
-    StreamId, TransportEnvelope, headers,
-};
+use mcp_proxy_wire::{Body, ErrorCode, Frame, Limits, Message, Side, SseEvent, SseUnit, headers};
 use tokio::time::timeout;
 
 use super::SseSession;
 use crate::http::bridge_client::BridgeClient;
-use crate::http::dial::status_text;
+use crate::http::dial::{proxy_frame, received, status_text};
+use crate::http::event_collector::EventCollector;
 use crate::http::incoming_body::IncomingBody;
 use crate::http::outgoing_body::OutgoingBody;
 use crate::http::relayed_body::event_frame;
@@ -27,10 +25,12 @@ const ENDPOINT_DEADLINE: Duration = Duration::from_secs(15);
 /// A server's event stream.
 pub(super) struct SseServerStream {
     body: IncomingBody,
-    splitter: SseSplitter,
+    events: EventCollector,
     units: VecDeque<SseUnit>,
     /// What a piece was split into, for `units`.
     split: Vec<SseUnit>,
+    /// What is answered for an event behind `units` that there was no room for.
+    refusal: Option<Message>,
     max: usize,
 }
 
@@ -53,12 +53,10 @@ impl SseServerStream {
         }
         let mut stream = SseServerStream {
             body: response.into_body(),
-            splitter: SseSplitter::new(Limits {
-                cut: usize::MAX,
-                max,
-            }),
+            events: EventCollector::new(Limits::collect(max), client.connection.run.memory()),
             units: VecDeque::new(),
             split: Vec::new(),
+            refusal: None,
             max,
         };
         let endpoint = timeout(ENDPOINT_DEADLINE, stream.endpoint(&client.remote)).await;
@@ -93,27 +91,23 @@ impl SseServerStream {
     /// Hands its messages over until it ends.
     pub(super) async fn run(&mut self, session: &SseSession, inbox: &InboxSender) -> LinkEnd {
         loop {
-            let (envelope, message) = match self.next().await {
-                Ok(next) => next,
+            let frame = match self.next().await {
+                Ok(frame) => frame,
                 Err(end) => return end,
             };
-            if message.is_answer() {
-                session.note_answer(&message);
+            if let Body::Whole(message) = &frame.body
+                && message.is_answer()
+            {
+                session.note_answer(message);
             }
-            let frame = Frame::new(
-                StreamId::Only,
-                Origin::Server,
-                envelope,
-                Body::Whole(message),
-            );
             if inbox.send(InboxItem::Frame(frame)).await.is_err() {
                 return LinkEnd::Closed;
             }
         }
     }
 
-    /// The next message.
-    pub(super) async fn next(&mut self) -> Result<(TransportEnvelope, Message), LinkEnd> {
+    /// The next message, or what stands for one that was refused.
+    pub(super) async fn next(&mut self) -> Result<Frame, LinkEnd> {
         loop {
             while let Some(unit) = self.units.pop_front() {
                 let event = match unit {
@@ -124,8 +118,11 @@ impl SseServerStream {
                     _ => continue,
                 };
                 if let (envelope, Body::Whole(message)) = event_frame(event) {
-                    return Ok((envelope, message));
+                    return Ok(received(envelope, message));
                 }
+            }
+            if let Some(answer) = self.refusal.take() {
+                return Ok(proxy_frame(answer));
             }
             if !self.more().await {
                 let text = "the server closed its event stream";
@@ -142,7 +139,8 @@ impl SseServerStream {
     async fn more(&mut self) -> bool {
         match self.body.next().await {
             Some(Ok(piece)) => {
-                self.splitter.push(piece, &mut self.split);
+                let refused = self.events.push(piece, &mut self.split);
+                self.refusal = refused.and_then(|refused| refused.answer());
                 self.units.extend(self.split.drain(..));
                 true
             }

@@ -1,0 +1,315 @@
+//! `--memory-budget`: what is read whole counts while it is read. What finds no room is refused, and harms nobody else.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_proxy_core::intercept::NewBreakpoint;
+use mcp_proxy_core::{FrameReader, HoldOptions, MemoryBudget, ProxyRun, RunOptions};
+use mcp_proxy_session::Filter;
+use mcp_proxy_transport::http::{
+    HttpLink, HttpPassThrough, Listener, ListenerLimits, ListenerOptions, RemoteServer,
+    RemoteServerOptions, Route, Routes,
+};
+use mcp_proxy_transport::{LineReader, RemoteLinkOptions, SessionLoss};
+use mcp_proxy_wire::{Body, ErrorCode, Frame, Limits, Message, Origin, Side, StreamId, Transport};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::server::soon;
+use crate::test_proxy::{ANSWER, read_request, write_answer};
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+fn proxy_run(budget: usize) -> Arc<ProxyRun> {
+    let run = ProxyRun::new(RunOptions {
+        recorder: None,
+        warn: Arc::new(|text| panic!("{text}")),
+        pass_noise: false,
+        hold: HoldOptions::default(),
+    });
+    run.memory().set_limit(budget);
+    run
+}
+
+fn remote(server: &TcpListener) -> Arc<RemoteServer> {
+    let url = format!("http://{}/mcp", server.local_addr().unwrap());
+    let remote = RemoteServer::new(RemoteServerOptions {
+        url: url.parse().unwrap(),
+        headers: Vec::new(),
+        ca_file: None,
+        stall: Duration::from_secs(60),
+        tools: Arc::default(),
+        proxy: None,
+    });
+    remote.unwrap()
+}
+
+/// A proxy that collects every message, because one could be held, in front of this server.
+async fn pass_through(run: &Arc<ProxyRun>, server: &TcpListener) -> SocketAddr {
+    let new = NewBreakpoint {
+        filter: Filter::parse("nothing-has-this-word").unwrap(),
+        ..NewBreakpoint::default()
+    };
+    run.intercept().add_breakpoint(new);
+    let limits = Limits {
+        cut: 64 * KIB,
+        max: 256 * MIB,
+    };
+    let options = ListenerOptions {
+        admission: Default::default(),
+        tls: None,
+        stall: Duration::from_secs(30),
+        is_public: false,
+        limits: ListenerLimits::default(),
+        on_refusal: Arc::new(|_| {}),
+    };
+    let listener = Listener::bind("127.0.0.1", 0, options).await.unwrap();
+    let address = listener
+        .url("")
+        .rsplit_once('/')
+        .unwrap()
+        .1
+        .parse()
+        .unwrap();
+    let handler = HttpPassThrough::new(Arc::clone(run), remote(server), limits);
+    let routes = Arc::new(Routes::new().with(handler, [Route::exact("/mcp")]));
+    tokio::spawn(listener.run(routes, std::future::pending()));
+    address
+}
+
+/// A POST whose body has this length, of which this much is sent.
+async fn post(address: SocketAddr, length: usize, sent: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\naccept: application/json, text/event-stream\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(sent).await.unwrap();
+    stream
+}
+
+/// The status of the answer, and the code of the error in it.
+async fn answer(mut stream: TcpStream) -> (u16, Option<i64>) {
+    let mut answer = String::new();
+    soon(stream.read_to_string(&mut answer)).await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let body: Value = serde_json::from_str(body).unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, body["error"]["code"].as_i64())
+}
+
+const NO_ROOM: Option<i64> = Some(ErrorCode::MEMORY_BUDGET.0);
+
+async fn until(is_so: impl Fn() -> bool) {
+    soon(async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// Answers one request on each connection.
+async fn serve(listener: TcpListener) {
+    while let Ok((mut stream, _)) = listener.accept().await {
+        tokio::spawn(async move {
+            if read_request(&mut stream).await {
+                write_answer(&mut stream, "connection: close\r\n").await;
+            }
+        });
+    }
+}
+
+on_both_runtimes!(
+    a5_thirty_requests_that_do_not_end_stay_within_the_budget,
+    real_time
+);
+async fn a5_thirty_requests_that_do_not_end_stay_within_the_budget() {
+    let (run, server) = (
+        proxy_run(256 * MIB),
+        TcpListener::bind("127.0.0.1:0").await.unwrap(),
+    );
+    let address = pass_through(&run, &server).await;
+    tokio::spawn(serve(server));
+    let half: Arc<[u8]> = vec![b' '; 50 * MIB].into();
+    let clients: Vec<_> = (0..30)
+        .map(|_| {
+            let half = Arc::clone(&half);
+            tokio::spawn(async move { post(address, 100 * MIB, &half).await })
+        })
+        .collect();
+    let memory = run.memory();
+    until(|| memory.refused() >= 25).await;
+    assert!(memory.used() <= memory.limit(), "{memory:?}");
+    // What is small enough still finds room.
+    let small = post(address, PING.len(), PING.as_bytes()).await;
+    assert_eq!(answer(small).await, (200, None));
+    clients.iter().for_each(tokio::task::JoinHandle::abort);
+    drop(clients);
+    until(|| memory.used() == 0).await;
+}
+
+on_both_runtimes!(a5_a_request_without_room_is_answered_503, real_time);
+async fn a5_a_request_without_room_is_answered_503() {
+    let (run, server) = (
+        proxy_run(MIB),
+        TcpListener::bind("127.0.0.1:0").await.unwrap(),
+    );
+    let address = pass_through(&run, &server).await;
+    let large = post(address, 2 * MIB, &vec![b' '; 2 * MIB]).await;
+    assert_eq!(answer(large).await, (503, NO_ROOM));
+    assert_eq!((run.memory().used(), run.memory().refused()), (0, 1));
+}
+
+on_both_runtimes!(a5_answers_count_while_they_are_read, real_time);
+async fn a5_answers_count_while_they_are_read() {
+    let (run, server) = (
+        proxy_run(5 * MIB),
+        TcpListener::bind("127.0.0.1:0").await.unwrap(),
+    );
+    let (address, memory) = (pass_through(&run, &server).await, run.memory());
+    let ask = || post(address, PING.len(), PING.as_bytes());
+    let head =
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2621440\r\n\r\n";
+    let mut halves = Vec::new();
+    for count in 1..=2 {
+        let client = ask().await;
+        let (mut stream, _) = soon(server.accept()).await.unwrap();
+        assert!(read_request(&mut stream).await);
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&vec![b' '; 2 * MIB]).await.unwrap();
+        until(|| memory.used() == count * 2 * MIB).await;
+        halves.push((client, stream));
+    }
+    let client = ask().await;
+    let (mut stream, _) = soon(server.accept()).await.unwrap();
+    assert!(read_request(&mut stream).await);
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // The proxy stops reading amid it.
+    let _ = stream.write_all(&vec![b' '; 2 * MIB]).await;
+    assert_eq!(answer(client).await, (502, NO_ROOM));
+    assert_eq!((memory.used(), memory.refused()), (4 * MIB, 1));
+    // The others get what is left of theirs, and nothing stays behind.
+    for (client, mut stream) in halves {
+        stream
+            .write_all(&vec![b' '; MIB / 2 - ANSWER.len()])
+            .await
+            .unwrap();
+        stream.write_all(ANSWER.as_bytes()).await.unwrap();
+        assert_eq!(answer(client).await, (200, None));
+    }
+    until(|| memory.used() == 0).await;
+}
+
+fn log(bytes: usize) -> String {
+    let text = "x".repeat(bytes);
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"info","data":"{text}"}}}}"#
+    )
+}
+
+fn result(id: u64, bytes: usize) -> String {
+    let text = "x".repeat(bytes);
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"text":"{text}"}}}}"#)
+}
+
+/// The next messages, each with its author and error code.
+async fn read(reader: &mut dyn FrameReader) -> Vec<(Origin, Message)> {
+    let mut frames = Vec::new();
+    soon(reader.read(&mut frames)).await.unwrap();
+    let messages = frames.into_iter().map(|frame| match frame.body {
+        Body::Whole(message) => (frame.origin, message),
+        other => panic!("{other:?}"),
+    });
+    messages.collect()
+}
+
+on_both_runtimes!(
+    a5_an_event_without_room_is_skipped_and_its_request_answered,
+    real_time
+);
+async fn a5_an_event_without_room_is_skipped_and_its_request_answered() {
+    let (run, server) = (
+        proxy_run(256 * KIB),
+        TcpListener::bind("127.0.0.1:0").await.unwrap(),
+    );
+    let connection = run.connect(Transport::Stdio, Transport::StreamableHttp);
+    let options = RemoteLinkOptions {
+        max: 16 * MIB,
+        on_loss: SessionLoss::Reopen,
+    };
+    let mut link = HttpLink::link(remote(&server), connection, options);
+    let request = Frame::message(StreamId::Only, Origin::Client, Message::parse(PING));
+    link.writer.write(&mut vec![request.into()]).await.unwrap();
+    let (mut stream, _) = soon(server.accept()).await.unwrap();
+    assert!(read_request(&mut stream).await);
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    let events = [log(2 * MIB), log(1), result(1, 2 * MIB), log(2)];
+    let events = events.map(|event| format!("data: {event}\n\n")).concat();
+    tokio::spawn(async move {
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(events.as_bytes()).await.unwrap();
+        std::future::pending::<()>().await;
+    });
+    let mut came = Vec::new();
+    while came.len() < 3 {
+        came.extend(read(&mut *link.reader).await);
+    }
+    let (origins, codes): (Vec<_>, Vec<_>) = came
+        .iter()
+        .map(|(origin, message)| (*origin, message.error_code()))
+        .unzip();
+    assert_eq!(origins, [Origin::Server, Origin::Proxy, Origin::Server]);
+    assert_eq!(codes, [None, NO_ROOM, None]);
+    assert_eq!((run.memory().used(), run.memory().refused()), (0, 2));
+}
+
+#[tokio::test]
+async fn a5_lines_count_until_they_end() {
+    let memory = MemoryBudget::new(MIB);
+    let limits = Limits::collect(16 * MIB);
+    let line_reader = |side| {
+        let (ours, theirs) = tokio::io::duplex(4 * MIB);
+        (ours, LineReader::new(theirs, side, limits, &memory))
+    };
+    let (mut slow, mut slow_reader) = line_reader(Side::Client);
+    let (mut server, mut server_reader) = line_reader(Side::Server);
+    let (mut client, mut client_reader) = line_reader(Side::Client);
+    slow.write_all(&vec![b' '; 700 * KIB]).await.unwrap();
+    let slow_one = tokio::spawn(async move { read(&mut slow_reader).await });
+    until(|| memory.used() == 700 * KIB).await;
+    // An answer is refused onward, a request back.
+    let large = format!("{}\n{}\n", result(7, 400 * KIB), log(1));
+    server.write_all(large.as_bytes()).await.unwrap();
+    let came = read(&mut server_reader).await;
+    assert_eq!(came[0].0, Origin::Proxy);
+    assert_eq!(
+        (came[0].1.error_code(), came[0].1.id().unwrap().token()),
+        (NO_ROOM, &b"7"[..])
+    );
+    assert_eq!(read(&mut server_reader).await.len(), 1);
+    let large = PING.replace("ping", &"p".repeat(400 * KIB));
+    client
+        .write_all(format!("{large}\n{PING}\n").as_bytes())
+        .await
+        .unwrap();
+    let mut frames = Vec::new();
+    soon(client_reader.read(&mut frames)).await.unwrap();
+    let refused: Vec<_> = client_reader
+        .refusals()
+        .iter()
+        .map(Message::error_code)
+        .collect();
+    assert_eq!(refused, [NO_ROOM]);
+    assert_eq!(read(&mut client_reader).await.len(), 1);
+    assert_eq!((memory.used(), memory.refused()), (700 * KIB, 2));
+    slow.write_all(format!("{PING}\n").as_bytes())
+        .await
+        .unwrap();
+    assert_eq!(slow_one.await.unwrap().len(), 1);
+    assert_eq!(memory.used(), 0);
+}
