@@ -83,7 +83,6 @@ fn say_failure(failure: &CommandFailure) {
 }
 
 /// Runs a command, and says why it fails as soon as that is known.
-
 async fn run_command(
     command: &ClientCommand,
     server: &UsedServerArgs,
