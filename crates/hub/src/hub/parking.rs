@@ -10,7 +10,7 @@ use super::servers::{Server, SettleDeadlines};
 use super::{Hub, ServerState};
 use crate::catalog::{ItemKind, ListExposure, ServerIndex, ToolExposure};
 use crate::dispatch_tool::{self, DispatchOperation, Refresh};
-use crate::proxy_tool::{self, ListQuery, ProxyOperation, SearchWords};
+use crate::proxy_tool::{self, CapabilityType, ListQuery, ProxyOperation, SearchWords};
 use crate::read_tool::READ_TOOL_NAME;
 use crate::resolve::LookupError;
 use crate::server_link::ClientId;
@@ -290,7 +290,7 @@ impl Hub {
         let ClientRequest { client, now, .. } = request;
         let view = self.view(client);
         let everything = || self.settle_wait(client, now, |deadlines| deadlines.lists);
-        let (kind, path, is_call) = match operation {
+        let (kind, path, waits_there) = match operation {
             ProxyOperation::List(ListQuery { filter_server, .. })
             | ProxyOperation::Search(SearchWords { filter_server, .. }) => {
                 let named = filter_server.as_deref();
@@ -298,11 +298,15 @@ impl Hub {
                 return named.map_or_else(everything, |index| self.named_wait(index, now));
             }
             ProxyOperation::Info { kind, path } => (kind, path, false),
-            ProxyOperation::Call { kind, path, .. } => (kind, path, true),
+            // Whether it only reads is known from the list.
+            ProxyOperation::Call { kind, path, .. } => {
+                let needs_list = *kind == CapabilityType::Tool && self.is_read_tool(request);
+                (kind, path, !needs_list)
+            }
             ProxyOperation::Batch(_) => return None,
         };
         match view.resolve(kind.item_kinds()[0], None, path) {
-            Ok(found) if is_call || found.entry().is_some() => None,
+            Ok(found) if waits_there || found.entry().is_some() => None,
             Ok(found) => self.named_wait(found.server(), now),
             Err(error) => self.unknown_name_wait(request, &error),
         }
