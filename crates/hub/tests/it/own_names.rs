@@ -95,6 +95,26 @@ fn d7_a_call_by_a_bare_name_waits_for_servers_that_are_starting() {
 }
 
 #[test]
+fn d7_a_bare_name_like_another_waits_for_a_list_that_is_being_read() {
+    for asked in [
+        call(1, "ech"),
+        proxy(1, &json!({"action": "call", "type": "tool", "path": "ech"})),
+        dispatch(1, &json!({"action": "call", "tool": "ech"})),
+    ] {
+        let mut hub = cold_start(slow("slow"));
+        hub.server_opens(2);
+        hub.server_says(2, OPENING);
+        hub.client_says(1, &asked);
+        assert!(!is_answered(&mut hub), "{asked}");
+        hub.server_says(
+            2,
+            r#"{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"ech","inputSchema":{}}]}}"#,
+        );
+        assert_eq!(last(&hub.take(), "S2")["params"]["name"], "ech", "{asked}");
+    }
+}
+
+#[test]
 fn d7_a_list_that_does_not_come_is_not_waited_for_longer_than_fifteen_seconds() {
     for asked in calls_by_own_name() {
         let mut hub = cold_start(slow("git"));
