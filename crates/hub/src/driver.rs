@@ -201,6 +201,16 @@ impl HubDriver {
         self.lock().hub.status()
     }
 
+    /// The server of the tool that clients call by this name.
+    pub fn server_of_tool(&self, tool: &str) -> Option<String> {
+        self.lock().hub.server_of_tool(tool)
+    }
+
+    /// Whether clients see all that servers have listed so far.
+    pub fn is_catalog_current(&self) -> bool {
+        self.lock().hub.is_catalog_current()
+    }
+
     /// How many clients are connected.
     pub fn client_count(&self) -> usize {
         self.lock().hub.client_count()

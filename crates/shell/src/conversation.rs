@@ -5,8 +5,8 @@
 
 use std::ops::RangeInclusive;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mcp_proxy_client::rmcp::model::{LoggingLevel, ServerNotification};
@@ -72,6 +72,10 @@ pub struct Conversation {
     changed: Arc<AtomicBool>,
     /// The last list said that a server is not available.
     lacks_a_server: Arc<AtomicBool>,
+    /// What the last list said about servers that are not available.
+    unavailable: Arc<Mutex<Vec<String>>>,
+    warn: SayLine,
+    is_verbose: bool,
     stop: oneshot::Sender<()>,
     ended: Pin<Box<dyn Future<Output = Option<String>> + Send>>,
 }
@@ -89,6 +93,8 @@ impl Conversation {
         let asked = questions.clone();
         let lacks_a_server = Arc::new(AtomicBool::new(false));
         let missed = Arc::clone(&lacks_a_server);
+        let unavailable = Arc::new(Mutex::new(Vec::new()));
+        let held = Arc::clone(&unavailable);
         let (warn, verbose) = (Arc::clone(&options.warn), options.log.is_some());
         let (seen, line, log) = (
             Arc::clone(&changed),
@@ -101,15 +107,16 @@ impl Conversation {
             .timeout(options.timeout)
             .client_info("mcp-proxy", env!("CARGO_PKG_VERSION"))
             .on_warning(move |warning| {
-                let is_wanted = match warning {
+                let text = sanitize(&warning.to_string());
+                match warning {
                     ClientWarning::UnavailableServer { is_turned_off, .. } => {
                         missed.fetch_or(!is_turned_off, Ordering::Relaxed);
-                        verbose || !is_turned_off
+                        if verbose || !is_turned_off {
+                            let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+                            held.push(text);
+                        }
                     }
-                    _ => true,
-                };
-                if is_wanted {
-                    warn(&sanitize(&warning.to_string()));
+                    _ => warn(&text),
                 }
             })
             .elicitation(move |params| {
@@ -139,6 +146,9 @@ impl Conversation {
                     questions,
                     changed,
                     lacks_a_server,
+                    unavailable,
+                    warn: Arc::clone(&options.warn),
+                    is_verbose: verbose,
                     timeout: options.timeout,
                     stop,
                     ended,
@@ -216,9 +226,20 @@ impl Conversation {
         self.changed.swap(false, Ordering::Relaxed)
     }
 
-    /// Everything of one kind that the server offers.
+    /// Everything of one kind that the server offers. Says which servers are not available.
     pub(crate) async fn list(&self, kind: CapabilityType) -> Result<CatalogPart, CommandFailure> {
+        let part = self.list_quietly(kind).await;
+        self.say_unavailable();
+        part
+    }
+
+    /// Everything of one kind that the server offers, for a command that may not need all of it.
+    pub(crate) async fn list_quietly(
+        &self,
+        kind: CapabilityType,
+    ) -> Result<CatalogPart, CommandFailure> {
         self.lacks_a_server.store(false, Ordering::Relaxed);
+        self.take_unavailable();
         let definitions = match kind {
             CapabilityType::Tool => values(self.client.list_tools().await?),
             CapabilityType::Prompt => values(self.client.list_prompts().await?),
@@ -232,6 +253,23 @@ impl Conversation {
                 .map(|definition| CatalogItem::new(kind, definition))
                 .collect(),
         })
+    }
+
+    /// Whether the user wants to know everything.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.is_verbose
+    }
+
+    /// Says which servers were not available for the last list.
+    pub(crate) fn say_unavailable(&self) {
+        for text in self.take_unavailable() {
+            (self.warn)(&text);
+        }
+    }
+
+    fn take_unavailable(&self) -> Vec<String> {
+        let held = self.unavailable.lock();
+        std::mem::take(&mut held.unwrap_or_else(PoisonError::into_inner))
     }
 }
 

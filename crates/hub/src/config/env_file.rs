@@ -57,6 +57,7 @@ impl HubConfig {
                     env.sort_by(|(one, _), (other, _)| one.cmp(other));
                 }
                 Err(why) => self.warnings.push(ConfigWarning::EnvFile {
+                    server: server.name.clone(),
                     source: server.source.clone(),
                     key: file.key.clone(),
                     why,

@@ -28,6 +28,8 @@ pub enum ConfigWarning {
     },
     /// An `envFile` that cannot be read: the server starts without its variables.
     EnvFile {
+        /// The server.
+        server: ServerName,
         /// Where the server is configured.
         source: ServerSource,
         /// The keys that lead to it.
@@ -60,6 +62,26 @@ pub struct UnknownConfigKey {
     pub suggestion: Option<&'static str>,
 }
 
+impl ConfigWarning {
+    /// What it says about this server.
+    pub fn about(&self, name: &str) -> Option<ConfigWarning> {
+        let is_about = match self {
+            ConfigWarning::UnknownKeys { file, keys } => {
+                let entry = format!(".{name}.");
+                let keys = keys.iter().filter(|key| key.path.contains(&entry));
+                let keys: Vec<UnknownConfigKey> = keys.cloned().collect();
+                let file = file.clone();
+                return (!keys.is_empty()).then_some(ConfigWarning::UnknownKeys { file, keys });
+            }
+            ConfigWarning::Skipped { server, .. } => server == name,
+            ConfigWarning::EnvFile { server, .. }
+            | ConfigWarning::Replaced { server, .. }
+            | ConfigWarning::AmbiguousTimeout { server } => server.as_str() == name,
+        };
+        is_about.then(|| self.clone())
+    }
+}
+
 impl fmt::Display for ConfigWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -79,7 +101,9 @@ impl fmt::Display for ConfigWarning {
                 let server = server.escape_debug();
                 write!(f, "{file}: skipped {server}: {why}")
             }
-            ConfigWarning::EnvFile { source, key, why } => {
+            ConfigWarning::EnvFile {
+                source, key, why, ..
+            } => {
                 let key = key.escape_debug();
                 write!(
                     f,

@@ -10,7 +10,7 @@ use super::servers::{Server, SettleDeadlines};
 use super::{Hub, ServerState};
 use crate::catalog::{ItemKind, ListExposure, ServerIndex, ToolExposure};
 use crate::dispatch_tool::{self, DispatchOperation, Refresh};
-use crate::proxy_tool::{self, ListQuery, ProxyOperation, SearchWords};
+use crate::proxy_tool::{self, CapabilityType, ListQuery, ProxyOperation, SearchWords};
 use crate::read_tool::READ_TOOL_NAME;
 use crate::resolve::LookupError;
 use crate::server_link::ClientId;
@@ -267,18 +267,34 @@ impl Hub {
         }
     }
 
-    /// What a request waits for whose name nobody has listed. One that is like a name that is known is answered at once.
+    /// What a request waits for whose name nobody has listed. One that is like a name that is known is answered at once, unless
+    /// a server is about to say what it offers.
     fn unknown_name_wait(
         &self,
         request: ClientRequest<'_>,
         error: &LookupError,
     ) -> Option<ServerWait> {
         match error {
-            LookupError::NotFound { near, .. } if near.is_empty() => {
+            LookupError::NotFound { near, .. }
+                if near.is_empty() || self.is_reading_lists(request.client) =>
+            {
                 self.settle_wait(request.client, request.now, |deadlines| deadlines.lists)
             }
             _ => None,
         }
+    }
+
+    /// Whether a server that this client sees is ready and is being asked for its first lists, or these are being added to the catalog.
+    fn is_reading_lists(&self, client: ClientId) -> bool {
+        let view = self.view(client);
+        let mut servers = view.servers().map(|(index, _)| self.server(index));
+        let is_asked = servers.any(|server| {
+            let main = server.shared_link(server.main_era());
+            let link = main.and_then(|link| self.links.get(&link));
+            let is_ready = link.is_some_and(|link| link.state.is_ready());
+            is_ready && server.listing.is_none() && !server.lists_failed
+        });
+        is_asked || self.build.is_building()
     }
 
     /// What an operation of the `proxy` tool waits for. A call to a known server waits there.
@@ -290,7 +306,7 @@ impl Hub {
         let ClientRequest { client, now, .. } = request;
         let view = self.view(client);
         let everything = || self.settle_wait(client, now, |deadlines| deadlines.lists);
-        let (kind, path, is_call) = match operation {
+        let (kind, path, waits_there) = match operation {
             ProxyOperation::List(ListQuery { filter_server, .. })
             | ProxyOperation::Search(SearchWords { filter_server, .. }) => {
                 let named = filter_server.as_deref();
@@ -298,17 +314,21 @@ impl Hub {
                 return named.map_or_else(everything, |index| self.named_wait(index, now));
             }
             ProxyOperation::Info { kind, path } => (kind, path, false),
-            ProxyOperation::Call { kind, path, .. } => (kind, path, true),
+            // Whether it only reads is known from the list.
+            ProxyOperation::Call { kind, path, .. } => {
+                let needs_list = *kind == CapabilityType::Tool && self.is_read_tool(request);
+                (kind, path, !needs_list)
+            }
             ProxyOperation::Batch(_) => return None,
         };
         match view.resolve(kind.item_kinds()[0], None, path) {
-            Ok(found) if is_call || found.entry().is_some() => None,
+            Ok(found) if waits_there || found.entry().is_some() => None,
             Ok(found) => self.named_wait(found.server(), now),
             Err(error) => self.unknown_name_wait(request, &error),
         }
     }
 
-    /// What an operation of the `proxy-dispatch` tool waits for. A call of a tool that nobody has listed waits elsewhere.
+    /// What an operation of the `proxy-dispatch` tool waits for. A call of a tool that is like no other waits elsewhere.
     fn dispatch_wait(
         &self,
         request: ClientRequest<'_>,
@@ -325,6 +345,12 @@ impl Hub {
                 Some(index) => self.named_wait(index, now),
                 None => self.settle_wait(client, now, |deadlines| deadlines.lists),
             },
+            DispatchOperation::Call(call) if !self.is_unknown(client, call) => {
+                let view = self.view(client);
+                let found = view.resolve(ItemKind::Tool, call.connection.as_deref(), &call.tool);
+                let error = found.err()?;
+                self.unknown_name_wait(request, &error)
+            }
             DispatchOperation::Call(_) | DispatchOperation::ReadResult { .. } => None,
         }
     }

@@ -10,7 +10,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::Hub;
 use super::catalog_build::WARNINGS_SHOWN;
-use crate::catalog::{ChangedKinds, ServerIndex, ServerListing};
+use crate::catalog::{ChangedKinds, ItemKind, ServerIndex, ServerListing};
 use crate::config::{SharingScope, StartMode};
 use crate::server_link::{ClientId, LinkId, ServerDescription};
 use crate::settings::{KnownEras, ServerSettings};
@@ -326,6 +326,18 @@ impl Hub {
             }
         }
         status
+    }
+
+    /// Whether clients see all that servers have listed so far.
+    pub fn is_catalog_current(&self) -> bool {
+        !self.build.is_building()
+    }
+
+    /// The server of the tool that clients of the first profile call by this name.
+    pub fn server_of_tool(&self, tool: &str) -> Option<String> {
+        let view = self.views.first()?;
+        let found = view.resolve(ItemKind::Tool, None, tool).ok()?;
+        Some(self.server(found.server()).name().to_owned())
     }
 
     pub(super) fn status_of(&self, index: ServerIndex) -> ServerStatus {

@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn a8_a_web_address_that_cannot_be_read_is_denied_where_there_are_rules() {
         let denied = denying("x://priv/*");
-        let nested = format!("x://{}", "http:".repeat(100_000));
+        let nested = format!("x://{}", "http:".repeat(1_000));
         for uri in [
             "https://1.2.3.4.5/",
             "https://exa mple.com/",

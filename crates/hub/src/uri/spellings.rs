@@ -9,6 +9,9 @@ use super::web_form::web_form;
 /// A text that is encoded more often is taken as it is after so many rounds.
 const ROUNDS: usize = 8;
 
+/// A longer URI is not worth the time that its spellings take.
+const LONGEST: usize = 64 * 1024;
+
 /// The forms of a URI that the forms of a denied one ([`denied_forms`]) are compared with.
 pub(crate) fn plain_forms(uri: &str) -> Vec<String> {
     let mut forms = Vec::new();
@@ -100,6 +103,9 @@ fn plain_form(uri: &str) -> String {
 /// Whether a parser that resolves the URI would find another one in it: it goes up, has characters that some parsers take out
 /// or take for a slash, or begins like a web address and is none. Where there are rules, such a URI is not worth its risk.
 pub(crate) fn is_devious(uri: &str) -> bool {
+    if uri.len() > LONGEST {
+        return true;
+    }
     let decoded = fully_decoded(uri);
     let is_dots = |segment: &str| matches!(segment, "." | "..");
     decoded.trim() != decoded
@@ -219,6 +225,7 @@ mod tests {
             "x://a\\b",
             "x://a/\tb",
             "x://a/b%00",
+            &"x".repeat(LONGEST + 1),
             " x://a",
         ] {
             assert!(is_devious(uri), "{uri}");

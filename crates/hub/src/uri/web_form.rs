@@ -64,7 +64,20 @@ fn normalised(address: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a8_the_form_of_a_web_address_is_its_own_form(rest in "[a-cA-C:/.@%?x0-9\\[\\]é。\\-]{0,16}") {
+            for scheme in ["https:", "file:", "x:http:"] {
+                if let Some(form) = web_form(&format!("{scheme}{rest}")) {
+                    prop_assert_eq!(web_form(&form), Some(form));
+                }
+            }
+        }
+    }
 
     #[test]
     fn a8_a_web_address_has_one_form() {

@@ -34,6 +34,7 @@ mod listings;
 mod logs;
 mod lookups;
 mod one_reading;
+mod own_names;
 mod read_tool;
 mod rewriting;
 mod roots;

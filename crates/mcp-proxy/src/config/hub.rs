@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use mcp_proxy_builtin::BuiltinServer;
-use mcp_proxy_hub::config::{ConfigChanges, HubConfig, changes};
+use mcp_proxy_hub::config::{ConfigChanges, ConfigWarning, HubConfig, changes};
 use mcp_proxy_hub::{HubDriver, HubSettings, ServerSettings};
 use mcp_proxy_session::CredentialRedaction;
 use mcp_proxy_spill::SpillStore;
@@ -54,7 +54,7 @@ pub struct HubTarget {
     /// The configuration that it was made from, and from which it can be made again.
     pub source: Arc<HubSource>,
     /// What is odd about the configuration.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<ConfigWarning>,
     /// The hub, once it runs.
     pub driver: Arc<OnceLock<Arc<HubDriver>>>,
 }
@@ -134,7 +134,7 @@ impl Config {
             drain: args.drain_timeout,
             threads: args.threads.or(options.threads),
             driver: Arc::default(),
-            warnings: hub.warnings.iter().map(ToString::to_string).collect(),
+            warnings: hub.warnings.clone(),
             source: Arc::new(source),
         };
         let mut config = Config::with_target(&proxy, Target::Hub(target))?;

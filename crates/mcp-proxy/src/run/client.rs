@@ -83,14 +83,13 @@ fn say_failure(failure: &CommandFailure) {
 }
 
 /// Runs a command, and says why it fails as soon as that is known.
-
 async fn run_command(
     command: &ClientCommand,
     server: &UsedServerArgs,
     cancel: &mut CancelSignal,
 ) -> Result<(), CommandFailure> {
     let opening = async {
-        let stream = dial::open(server, cancel).await?;
+        let stream = dial::open(server, called_tool(command), cancel).await?;
         Conversation::open(stream, &conversation_options(server), cancel).await
     };
     let conversation = opening.await.inspect_err(say_failure)?;
@@ -108,6 +107,14 @@ async fn run_command(
     // Another Ctrl-C does not wait for the server to end.
     let closed = cancel.or_cancelled(closing).await;
     outcome.and_then(|()| closed.inspect_err(say_failure))
+}
+
+/// The tool that a command calls.
+fn called_tool(command: &ClientCommand) -> Option<&str> {
+    match command {
+        ClientCommand::Call(args) => Some(args.tool()),
+        _ => None,
+    }
 }
 
 /// `shell`
@@ -129,7 +136,7 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode> {
     let mut session = ShellSession::new(options, screen);
     let is_named = dial::names_server(&args.server);
     let opened = runtime
-        .block_on(dial::open(&args.server, &mut cancel))
+        .block_on(dial::open(&args.server, None, &mut cancel))
         .and_then(|stream| {
             let name = if is_named { "server" } else { "hub" };
             session.connect(&runtime, name, stream, &mut cancel)

@@ -55,6 +55,30 @@ impl<'a> EntryDraft<'a> {
         is("enabled", false) || is("disabled", true)
     }
 
+    /// Adds tools to `excludeTools`.
+    pub(super) fn exclude_tools(&mut self, names: &[&str]) {
+        const KEY: &str = "excludeTools";
+        let Some(start) = self.0.first().map(|member| member.key_start) else {
+            return;
+        };
+        let added = names.iter().map(|name| DocumentValue::text(start, *name));
+        let known = self.0.iter_mut().find(|member| member.key == KEY);
+        match known.map(|member| &mut member.value.content) {
+            Some(DocumentContent::List(known)) => known.extend(added),
+            Some(_) => {}
+            None if names.is_empty() => {}
+            None => self.0.push(DocumentMember {
+                key: KEY.to_owned(),
+                written: KEY.to_owned(),
+                key_start: start,
+                value: DocumentValue {
+                    start,
+                    content: DocumentContent::List(added.collect()),
+                },
+            }),
+        }
+    }
+
     fn take(&mut self, key: &str) -> Option<DocumentMember> {
         let at = self.0.iter().position(|member| member.key == key)?;
         Some(self.0.remove(at))

@@ -63,10 +63,10 @@ fn server_target(
         settings: ServerSettings {
             naming: Arc::new(naming(alias, server.name.as_str(), options, hub)),
             disabled,
-            is_turned_off: matches!(
-                server.state,
-                Err(ServerProblem::Disabled | ServerProblem::TurnedOff { .. })
-            ),
+            is_turned_off: server
+                .state
+                .as_ref()
+                .is_err_and(ServerProblem::is_turned_off),
             is_remote: matches!(&server.state, Ok(spec) if matches!(spec.target, ServerTarget::Url { .. })),
             start: options.start.or(hub.start).unwrap_or(StartMode::Eager),
             eras: known_eras(server),
