@@ -203,6 +203,11 @@ impl HubDriver {
         self.lock().hub.status()
     }
 
+    /// Whether the catalog has everything that the servers have listed, so that [`status`](HubDriver::status) has all warnings.
+    pub fn is_catalog_current(&self) -> bool {
+        self.lock().hub.is_catalog_current()
+    }
+
     /// How many clients are connected.
     pub fn client_count(&self) -> usize {
         self.lock().hub.client_count()

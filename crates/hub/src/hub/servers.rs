@@ -328,6 +328,11 @@ impl Hub {
         status
     }
 
+    /// Whether the catalog has everything that the servers have listed. Until then its warnings are not known.
+    pub fn is_catalog_current(&self) -> bool {
+        !self.build.is_building()
+    }
+
     pub(super) fn status_of(&self, index: ServerIndex) -> ServerStatus {
         let server = self.server(index);
         let is_ready = |id: &LinkId| self.links.get(id).is_some_and(|link| link.state.is_ready());

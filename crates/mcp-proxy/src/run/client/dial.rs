@@ -181,9 +181,10 @@ async fn start_hub(
     let start = Instant::now();
     let is_settled = |driver: &HubDriver| {
         let status = driver.status();
-        status.iter().all(|server| {
+        let all = status.iter().all(|server| {
             server.state == mcp_proxy_hub::ServerState::Ready || failure_of(server).is_some()
-        })
+        });
+        all && driver.is_catalog_current()
     };
     let settling = async {
         while !is_settled(&driver) && start.elapsed() < timeout {
