@@ -3,6 +3,9 @@
 //! A program of a client must not use up the memory of the hub, and what it has used must not stay. So it runs in a child of the
 //! hub's own binary: with limits of the kernel on memory and computing time, a deadline, and an answer of bounded size.
 //! The question is a line of JSON on stdin with the document after it, the answer a line of JSON with the values after it.
+//!
+//! Rules and filters are programs of the hub's owner. They run in the traffic, where a process for each message would take too long,
+//! and are metered instead (`jq.rs` of the crate session).
 
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::process::ExitStatusExt as _;

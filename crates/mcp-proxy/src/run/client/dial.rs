@@ -181,8 +181,7 @@ async fn start_hub(
     let start = Instant::now();
     let is_settled = |driver: &HubDriver| {
         let status = driver.status();
-        let mut servers = status.iter();
-        let all = servers.all(|server| {
+        let all = status.iter().all(|server| {
             server.state == mcp_proxy_hub::ServerState::Ready || failure_of(server).is_some()
         });
         all && driver.is_catalog_current()
