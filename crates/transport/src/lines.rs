@@ -43,6 +43,8 @@ pub struct LineReader<R> {
     front: Bytes,
     /// Inside a message that grew over the limit while it was cut through.
     skipping: bool,
+    /// A line that there was no room for, until its end.
+    refused: Option<RefusedMessage>,
     refusals: Vec<Message>,
     ended: bool,
 }
@@ -68,6 +70,7 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
             cutting: 0,
             front: Bytes::new(),
             skipping: false,
+            refused: None,
             refusals: Vec::new(),
             ended: false,
         }
@@ -92,8 +95,9 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
                 if read == room {
                     self.size = (self.size * 2).min(self.size_max);
                 }
-                self.splitter
-                    .push(self.buffer.split().freeze(), &mut self.units);
+                let bytes = self.buffer.split().freeze();
+                self.read_refused(&bytes, into);
+                self.splitter.push(bytes, &mut self.units);
             }
             self.take_units(into);
             if let Err(over) = self.memory.resize(self.splitter.held()) {
@@ -103,11 +107,26 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
         Ok(())
     }
 
-    /// There is no room for more of a line.
+    /// There is no room for more of a line. It is answered at once if its id is known, else at its end.
     fn give_up(&mut self, over: OverBudget, into: &mut Vec<Frame>) {
-        let front = self.splitter.give_up();
-        let refused = RefusedMessage { over, front };
-        self.refuse(refused.answer(self.side), into);
+        let refused = RefusedMessage::new(over, &self.splitter.give_up());
+        match refused.has_id() {
+            true => self.refuse(refused.answer(self.side), into),
+            false => self.refused = Some(refused),
+        }
+    }
+
+    /// More of a line that was given up.
+    fn read_refused(&mut self, bytes: &[u8], into: &mut Vec<Frame>) {
+        let Some(mut refused) = self.refused.take() else {
+            return;
+        };
+        let end = memchr::memchr(b'\n', bytes);
+        refused.add(&bytes[..end.unwrap_or(bytes.len())]);
+        match end {
+            Some(_) => self.refuse(refused.answer(self.side), into),
+            None => self.refused = Some(refused),
+        }
     }
 
     fn take_units(&mut self, into: &mut Vec<Frame>) {

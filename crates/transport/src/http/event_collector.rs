@@ -30,8 +30,7 @@ impl EventCollector {
     ) -> Option<RefusedMessage> {
         self.splitter.push(bytes, units);
         let over = self.memory.resize(self.splitter.held()).err()?;
-        let front = self.splitter.give_up();
-        Some(RefusedMessage { over, front })
+        Some(RefusedMessage::new(over, &self.splitter.give_up()))
     }
 
     /// The stream has ended.

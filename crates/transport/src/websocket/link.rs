@@ -196,11 +196,8 @@ impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
             return false;
         }
         let over = self.memory.resize(self.collected.len() + more).err();
-        self.refused = over.map(|over| {
-            let collected = std::mem::take(&mut self.collected);
-            let front = Bytes::copy_from_slice(&collected[..collected.len().min(GATHERED_MIN)]);
-            RefusedMessage { over, front }
-        });
+        self.refused =
+            over.map(|over| RefusedMessage::new(over, &std::mem::take(&mut self.collected)));
         self.refused.is_none()
     }
 
@@ -227,10 +224,12 @@ impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
         }
         let passes_pieces = self.handle.passes_pieces.load(Ordering::Relaxed);
         if !passes_pieces && !self.finds_room(bytes.len()) {
-            if is_last {
-                let refused = self.refused.take();
-                let answer = refused.and_then(|refused| refused.answer(Side::Client));
-                self.refusals.extend(answer);
+            if let Some(mut refused) = self.refused.take() {
+                refused.add(&bytes);
+                match is_last {
+                    true => self.refusals.extend(refused.answer(Side::Client)),
+                    false => self.refused = Some(refused),
+                }
             }
             return Ok(None);
         }
