@@ -128,13 +128,19 @@ impl MemoryPermit {
         let limit = counter.limit.load(Ordering::Relaxed);
         let before = counter.used.fetch_add(more, Ordering::Relaxed);
         if before.saturating_add(more) > limit {
-            counter.used.fetch_sub(bytes, Ordering::Relaxed);
-            self.bytes = 0;
+            counter.used.fetch_sub(more, Ordering::Relaxed);
             counter.refused.fetch_add(1, Ordering::Relaxed);
+            self.release();
             return Err(OverBudget { bytes, limit });
         }
         self.bytes = bytes;
         Ok(())
+    }
+
+    /// Gives it back.
+    pub fn release(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.budget.0.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// These bytes keep it from now on.
@@ -151,7 +157,7 @@ impl MemoryPermit {
 
 impl Drop for MemoryPermit {
     fn drop(&mut self) {
-        self.budget.0.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.release();
     }
 }
 

@@ -11,6 +11,7 @@ use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use mcp_proxy_core::MemoryBudget;
 use mcp_proxy_wire::{Id, Message};
 use rustc_hash::FxHashMap;
 use serde_json::json;
@@ -20,7 +21,7 @@ use self::departures::{WhenEnded, detach};
 use self::long_answers::LongAnswer;
 use crate::context::RelayContext;
 use crate::exchange::ToExtension;
-use crate::fault::RelayFault;
+use crate::fault::{Delivered, RelayFault};
 use crate::ids::{ExtensionId, McpClientId, SocketId};
 use crate::messages;
 use crate::opening::Credentials;
@@ -30,6 +31,9 @@ use crate::settings::RelaySettings;
 
 /// Extensions that are remembered after they have left, so that a client can be told about them.
 const MAX_REMEMBERED: usize = 64;
+
+/// Messages of this size count in the memory budget while they wait. Smaller ones are bounded by [`RelaySettings::max_outbox`].
+const COUNTED_FROM: usize = 64 << 10;
 
 /// What a client said about itself.
 #[derive(Clone, Debug, Default)]
@@ -287,6 +291,9 @@ impl ClientSide {
         let Some(known) = self.sockets.get_mut(&socket) else {
             return;
         };
+        let Some(message) = held(message, &context.settings.memory) else {
+            return;
+        };
         if known.outbox.bytes() + message.len() > context.settings.max_outbox
             && !known.outbox.is_empty()
         {
@@ -298,4 +305,15 @@ impl ClientSide {
         }
         context.sockets_with_output.push(socket);
     }
+}
+
+/// Counts a large message as long as it waits. If there is no room for an answer, its client gets an error in its place.
+fn held(message: Message, memory: &MemoryBudget) -> Option<Message> {
+    if message.len() < COUNTED_FROM {
+        return Some(message);
+    }
+    let (is_answer, id) = (message.is_answer(), message.id());
+    let held = message.try_rehouse(|bytes| memory.hold(bytes)).ok();
+    let fault = RelayFault::NoRoom(Delivered::Yes);
+    held.or_else(|| is_answer.then(|| fault.answer(id.as_ref())))
 }

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use mcp_proxy_core::{BoxFuture, Caller, CarryOptions, Link, ProxyRun};
+use mcp_proxy_core::{BoxFuture, Caller, CarryOptions, Link, MemoryBudget, ProxyRun};
 use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
@@ -149,6 +149,11 @@ impl RelayDriver {
             }
         });
         driver
+    }
+
+    /// What messages count in while they are read.
+    pub fn memory(&self) -> &MemoryBudget {
+        &self.options.settings.memory
     }
 
     /// Serves a socket until it ends.

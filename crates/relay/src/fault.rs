@@ -86,6 +86,9 @@ pub enum RelayFault {
     /// As many commands of this connection wait for the extension as may.
     #[error("Too many commands are waiting for the extension")]
     QueueFull,
+    /// The memory for messages is used up.
+    #[error("The relay has no memory for the message now (--memory-budget)")]
+    NoRoom(Delivered),
     /// The user has as many connections as allowed.
     #[error("Too many connections")]
     ConnectionLimit,
@@ -160,6 +163,7 @@ impl RelayFault {
             RelayFault::Timeout(_) => -32005,
             RelayFault::RateLimited { .. }
             | RelayFault::QueueFull
+            | RelayFault::NoRoom(_)
             | RelayFault::ConnectionLimit
             | RelayFault::SocketLimit
             | RelayFault::AdmissionLimit => -32006,
@@ -195,6 +199,7 @@ impl RelayFault {
             RelayFault::Timeout(_) => "timeout",
             RelayFault::RateLimited { .. } => "rate_limited",
             RelayFault::QueueFull => "queue_full",
+            RelayFault::NoRoom(_) => "no_room",
             RelayFault::ConnectionLimit => "connection_limit",
             RelayFault::SocketLimit => "socket_limit",
             RelayFault::AdmissionLimit => "admission_limit",
@@ -214,7 +219,9 @@ impl RelayFault {
         match self {
             RelayFault::RateLimited { retry_after_ms } => Some(*retry_after_ms),
             RelayFault::QueueFull => Some(QUEUE_RETRY_MS),
-            RelayFault::ConnectionLimit | RelayFault::SocketLimit => Some(PLACE_RETRY_MS),
+            RelayFault::NoRoom(_) | RelayFault::ConnectionLimit | RelayFault::SocketLimit => {
+                Some(PLACE_RETRY_MS)
+            }
             RelayFault::AdmissionLimit => Some(ADMISSION_RETRY_MS),
             RelayFault::KeysUnavailable => Some(KEYS_RETRY_MS),
             _ => None,
@@ -240,6 +247,7 @@ impl RelayFault {
             | RelayFault::Disconnected(delivered)
             | RelayFault::TabMoved(delivered)
             | RelayFault::TabUnavailable(delivered)
+            | RelayFault::NoRoom(delivered)
             | RelayFault::Timeout(delivered) => {
                 data.insert("delivered".to_owned(), delivered.value());
             }
@@ -257,7 +265,7 @@ impl RelayFault {
 
 /// How long a client with a full queue should wait. An extension takes a few milliseconds for a command.
 const QUEUE_RETRY_MS: u64 = 100;
-/// Retry delay when a user has no free connection or socket. Nobody knows when one will be free.
+/// Retry delay when a user has no free connection or socket, or there is no memory. Nobody knows when one will be free.
 const PLACE_RETRY_MS: u64 = 1_000;
 /// Retry delay when too many connect at once. The others are checked within this time.
 const ADMISSION_RETRY_MS: u64 = 10_000;

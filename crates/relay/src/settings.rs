@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_proxy_core::MemoryBudget;
+
 use crate::policy::RelayPolicy;
 
 /// Limits, times and policy of one user's relay. The default is that of the command line.
@@ -43,6 +45,8 @@ pub struct RelaySettings {
     pub stall: Duration,
     /// Bytes of messages that wait for a client. Only one that does not read has more.
     pub max_outbox: usize,
+    /// Counts messages that are collected, and those that wait for clients.
+    pub memory: MemoryBudget,
     /// How often commands may come.
     pub rates: RelayRates,
     /// What is allowed.
@@ -142,6 +146,7 @@ impl Default for RelaySettings {
             max_answer: 128 << 20,
             stall: Duration::from_secs(5),
             max_outbox: 256 << 20,
+            memory: MemoryBudget::default(),
             rates: RelayRates::default(),
             policy: Arc::new(RelayPolicy::standard()),
             user_policies: Arc::default(),

@@ -20,6 +20,7 @@ mod inbox;
 mod lines;
 pub mod process;
 mod queue;
+mod refused_message;
 mod reopen_attempts;
 mod session_opening;
 pub mod sse;

@@ -11,11 +11,13 @@ use mcp_proxy_core::{
     OverBudget, run_in_background,
 };
 use mcp_proxy_wire::{
-    Body, Chunk, ErrorCode, Frame, Kind, Limits, LineEnd, LineSplitter, LineUnit, Message, Origin,
-    PartialHead, Side, StreamId, TransportEnvelope, error_response, read_partial_head,
+    Body, Chunk, ErrorCode, Frame, Limits, LineEnd, LineSplitter, LineUnit, Message, Origin, Side,
+    StreamId, TransportEnvelope, error_response, read_partial_head,
 };
 use rustix::event::{PollFd, PollFlags, Timespec};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use crate::refused_message::{RefusedMessage, is_awaited};
 
 const READ_MIN: usize = 16 * 1024;
 const READ_START: usize = 64 * 1024;
@@ -41,6 +43,8 @@ pub struct LineReader<R> {
     front: Bytes,
     /// Inside a message that grew over the limit while it was cut through.
     skipping: bool,
+    /// A line that there was no room for, until its end.
+    refused: Option<RefusedMessage>,
     refusals: Vec<Message>,
     ended: bool,
 }
@@ -66,6 +70,7 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
             cutting: 0,
             front: Bytes::new(),
             skipping: false,
+            refused: None,
             refusals: Vec::new(),
             ended: false,
         }
@@ -90,21 +95,38 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
                 if read == room {
                     self.size = (self.size * 2).min(self.size_max);
                 }
-                self.splitter
-                    .push(self.buffer.split().freeze(), &mut self.units);
+                let bytes = self.buffer.split().freeze();
+                self.read_refused(&bytes, into);
+                self.splitter.push(bytes, &mut self.units);
             }
             self.take_units(into);
             if let Err(over) = self.memory.resize(self.splitter.held()) {
-                self.give_up(&over, into);
+                self.give_up(over, into);
             }
         }
         Ok(())
     }
 
-    /// There is no room for more of a line.
-    fn give_up(&mut self, over: &OverBudget, into: &mut Vec<Frame>) {
-        let front = self.splitter.give_up();
-        self.refuse(&front, ErrorCode::MEMORY_BUDGET, &over.to_string(), into);
+    /// There is no room for more of a line. It is answered at once if its id is known, else at its end.
+    fn give_up(&mut self, over: OverBudget, into: &mut Vec<Frame>) {
+        let refused = RefusedMessage::new(over, &self.splitter.give_up());
+        match refused.has_id() {
+            true => self.refuse(refused.answer(self.side), into),
+            false => self.refused = Some(refused),
+        }
+    }
+
+    /// More of a line that was given up.
+    fn read_refused(&mut self, bytes: &[u8], into: &mut Vec<Frame>) {
+        let Some(mut refused) = self.refused.take() else {
+            return;
+        };
+        let end = memchr::memchr(b'\n', bytes);
+        refused.add(&bytes[..end.unwrap_or(bytes.len())]);
+        match end {
+            Some(_) => self.refuse(refused.answer(self.side), into),
+            None => self.refused = Some(refused),
+        }
     }
 
     fn take_units(&mut self, into: &mut Vec<Frame>) {
@@ -181,14 +203,13 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
     fn refuse_too_large(&mut self, front: &[u8], into: &mut Vec<Frame>) {
         let (side, max) = (self.side, self.max);
         let text = format!("the {side} sent a message of more than {max} bytes (--max-message)");
-        self.refuse(front, ErrorCode::TOO_LARGE, &text, into);
+        let head = read_partial_head(front, b"");
+        let error = || error_response(head.id.as_ref(), ErrorCode::TOO_LARGE, &text, None);
+        self.refuse(is_awaited(side, &head).then(error), into);
     }
 
     /// What a server sent is answered onward in its place, what a client sent is answered back.
-    fn refuse(&mut self, front: &[u8], code: ErrorCode, text: &str, into: &mut Vec<Frame>) {
-        let head = read_partial_head(front, b"");
-        let answer = is_awaited(self.side, &head)
-            .then(|| error_response(head.id.as_ref(), code, text, None));
+    fn refuse(&mut self, answer: Option<Message>, into: &mut Vec<Frame>) {
         match self.side {
             Side::Client => self.refusals.extend(answer),
             Side::Server => {
@@ -208,14 +229,6 @@ fn parse(line: Bytes) -> Message {
 
 fn frame(side: Side, envelope: TransportEnvelope, body: Body) -> Frame {
     Frame::new(StreamId::Only, side.into(), envelope, body)
-}
-
-/// Whether somebody waits for an answer in place of a message from this side that is refused. Nobody does for a notification.
-pub(crate) fn is_awaited(side: Side, head: &PartialHead) -> bool {
-    match side {
-        Side::Client => head.kind == Kind::Request || head.id.is_none() && head.method.is_none(),
-        Side::Server => head.method.is_none() && head.id.is_some(),
-    }
 }
 
 impl<R: AsyncRead + Unpin + Send> FrameReader for LineReader<R> {

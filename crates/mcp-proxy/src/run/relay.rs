@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use mcp_proxy_core::{CarryOptions, ProxyRun};
-use mcp_proxy_relay::{RelayDriver, RelayOptions, SocketPath};
+use mcp_proxy_relay::{RelayDriver, RelayOptions, RelaySettings, SocketPath};
 use mcp_proxy_transport::http::{Route, Routes};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -95,7 +95,10 @@ pub async fn start(
             drain_idle: Duration::ZERO,
             ..proxy::carry_options(config.limits)
         },
-        settings: relay.settings.clone(),
+        settings: RelaySettings {
+            memory: run.memory().clone(),
+            ..relay.settings.clone()
+        },
         check: tokens.check,
         refresh_keys: tokens.refresh_keys,
         authentication_deadline: AUTHENTICATION_DEADLINE,

@@ -17,7 +17,7 @@ use super::known_tokens::KnownTokens;
 use super::opening_socket::{self, AuthenticatedSocket, server_frame};
 use super::shared_user::SharedUser;
 use super::{RelayDriver, RelaySocketHandle};
-use crate::fault::RelayFault;
+use crate::fault::{Delivered, RelayFault};
 use crate::ids::SocketId;
 use crate::opening;
 use crate::outbox::{AnswerPart, AnswerPiece, RelayClose};
@@ -117,7 +117,13 @@ impl FrameReader for CredentialFilter {
             let known = into.len();
             loop {
                 if self.early.is_empty() {
-                    let read = self.inner.lock().await.read(&mut self.early).await;
+                    let mut inner = self.inner.lock().await;
+                    let read = inner.read(&mut self.early).await;
+                    let refused = inner.refusals();
+                    drop(inner);
+                    for refusal in refused {
+                        self.answer(&refusal, &RelayFault::NoRoom(Delivered::No));
+                    }
                     read.inspect_err(|end| {
                         opening_socket::note_stall(&self.driver, &self.user, self.id, end)
                     })?;
@@ -184,7 +190,7 @@ impl CredentialFilter {
         }
     }
 
-    /// Answers a request. The answer is recorded, and its id must not show a token either.
+    /// Answers a request, or what stands for it. The answer is recorded, and its id must not show a token either.
     fn answer(&self, request: &Message, fault: &RelayFault) {
         let id = request.id().filter(|id| !self.tokens.are_in(id.token()));
         self.user.change(self.driver.now(), |relay, now| {

@@ -7,13 +7,14 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use mcp_proxy_core::MemoryPermit;
 use mcp_proxy_wire::{IdKey, Kind, Message, PartialHead, open_member_start, read_partial_head};
 
 use super::answer;
 use super::extension::{Extension, SentCommand};
 use super::forwarded_answer::ForwardedAnswer;
 use crate::context::RelayContext;
-use crate::fault::RelayFault;
+use crate::fault::{Delivered, RelayFault};
 use crate::ids::ExtensionId;
 use crate::messages::AnsweredRequest;
 use crate::tabs::TabUse;
@@ -65,6 +66,7 @@ pub(super) enum LongMessage {
 #[derive(Debug)]
 pub(super) struct CollectedMessage {
     bytes: BytesMut,
+    memory: MemoryPermit,
     /// The command that it answers, if that is known.
     key: Option<IdKey>,
     /// When more of it must have come.
@@ -76,13 +78,16 @@ pub(super) struct CollectedMessage {
 pub(super) struct MessageEnds {
     front: Bytes,
     back: Vec<u8>,
+    /// What its client is told.
+    fault: RelayFault,
 }
 
 impl MessageEnds {
-    fn new(front: &[u8]) -> MessageEnds {
+    fn new(front: &[u8], fault: RelayFault) -> MessageEnds {
         MessageEnds {
             front: Bytes::copy_from_slice(&front[..front.len().min(FRONT_KEPT)]),
             back: front[front.len().saturating_sub(BACK_KEPT)..].to_vec(),
+            fault,
         }
     }
 
@@ -134,7 +139,9 @@ impl Extension {
         announced: usize,
         context: &mut RelayContext<'_>,
     ) {
-        let is_too_long = announced > context.settings.max_answer;
+        let max = context.settings.max_answer;
+        let (is_too_long, too_long) = (announced > max, RelayFault::TooLarge(max));
+        let memory = context.settings.memory.permit();
         let head = read_partial_head(&front, &[]);
         let key = answered_command(&head);
         let sent = key.as_ref().map(|key| self.sent.get(key));
@@ -142,6 +149,7 @@ impl Extension {
         let collected = |key| {
             LongMessage::Collected(CollectedMessage {
                 bytes: BytesMut::from(front.clone()),
+                memory,
                 key,
                 deadline,
             })
@@ -153,10 +161,10 @@ impl Extension {
                 LongMessage::Skipped
             }
             (Some(key), _) if is_too_long => {
-                self.refuse_answer(key, context);
+                self.refuse_answer(key, too_long, context);
                 LongMessage::Skipped
             }
-            _ if is_too_long => LongMessage::Oversize(Box::new(MessageEnds::new(&front))),
+            _ if is_too_long => LongMessage::Oversize(Box::new(MessageEnds::new(&front, too_long))),
             (Some(key), Some(Some(sent)))
                 if head.kind == Kind::Response && is_forwarded(sent.tab_use) =>
             {
@@ -178,14 +186,23 @@ impl Extension {
         is_last: bool,
         context: &mut RelayContext<'_>,
     ) -> Option<Message> {
-        if collected.bytes.len() + bytes.len() > context.settings.max_answer {
+        let (length, max) = (
+            collected.bytes.len() + bytes.len(),
+            context.settings.max_answer,
+        );
+        let fault = match collected.memory.resize(length) {
+            _ if length > max => Some(RelayFault::TooLarge(max)),
+            Ok(()) => None,
+            Err(_) => Some(RelayFault::NoRoom(Delivered::Yes)),
+        };
+        if let Some(fault) = fault {
             let Some(key) = &collected.key else {
-                let mut ends = Box::new(MessageEnds::new(&collected.bytes));
+                let mut ends = Box::new(MessageEnds::new(&collected.bytes, fault));
                 ends.add(bytes);
                 self.continue_oversize(ends, is_last, context);
                 return None;
             };
-            self.refuse_answer(key, context);
+            self.refuse_answer(key, fault, context);
             if !is_last {
                 self.long = LongMessage::Skipped;
             }
@@ -218,7 +235,9 @@ impl Extension {
             return;
         }
         match answered_command(&read_partial_head(&ends.front, &ends.back)) {
-            Some(key) if self.sent.contains_key(&key) => self.refuse_answer(&key, context),
+            Some(key) if self.sent.contains_key(&key) => {
+                self.refuse_answer(&key, ends.fault, context);
+            }
             Some(key) => {
                 context.counters.late_answers += 1;
                 self.note_late_answer(&key);
@@ -227,11 +246,10 @@ impl Extension {
         }
     }
 
-    /// A command whose answer is too long.
-    fn refuse_answer(&mut self, key: &IdKey, context: &mut RelayContext<'_>) {
+    /// A command whose answer is too long, or finds no room.
+    fn refuse_answer(&mut self, key: &IdKey, fault: RelayFault, context: &mut RelayContext<'_>) {
         if let Some(sent) = self.finish_sent(key) {
             self.forget_current(&sent);
-            let fault = RelayFault::TooLarge(context.settings.max_answer);
             answer(sent.connection, sent.number, Err(fault), context);
         }
     }

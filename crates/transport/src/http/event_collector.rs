@@ -1,31 +1,15 @@
 //! The events of a server's stream, as far as there is room for them.
 
 use bytes::Bytes;
-use mcp_proxy_core::{MemoryBudget, MemoryPermit, OverBudget};
-use mcp_proxy_wire::{Limits, Message, Side, SseSplitter, SseUnit, read_partial_head};
+use mcp_proxy_core::{MemoryBudget, MemoryPermit};
+use mcp_proxy_wire::{Limits, SseSplitter, SseUnit};
 
-use crate::lines::is_awaited;
+use crate::refused_message::RefusedMessage;
 
 /// Cuts a stream into events. An event counts in the memory budget until its end has come.
 pub(crate) struct EventCollector {
     splitter: SseSplitter,
     memory: MemoryPermit,
-}
-
-/// An event that there is no room for. The rest of it is skipped, and the stream continues.
-pub(crate) struct RefusedEvent {
-    /// Why.
-    pub over: OverBudget,
-    /// The first bytes of its data.
-    front: Bytes,
-}
-
-impl RefusedEvent {
-    /// The error for who waits for it, if its beginning tells whose answer it is.
-    pub(crate) fn answer(&self) -> Option<Message> {
-        let head = read_partial_head(&self.front, b"");
-        is_awaited(Side::Server, &head).then(|| self.over.answer(head.id.as_ref()))
-    }
 }
 
 impl EventCollector {
@@ -37,12 +21,16 @@ impl EventCollector {
         }
     }
 
-    /// More bytes of the stream. What is refused comes behind what was appended to `units`.
-    pub(crate) fn push(&mut self, bytes: Bytes, units: &mut Vec<SseUnit>) -> Option<RefusedEvent> {
+    /// More bytes of the stream. If there is no room for an event, the rest of it is skipped, and the stream continues; it comes
+    /// behind what is appended to `units`.
+    pub(crate) fn push(
+        &mut self,
+        bytes: Bytes,
+        units: &mut Vec<SseUnit>,
+    ) -> Option<RefusedMessage> {
         self.splitter.push(bytes, units);
         let over = self.memory.resize(self.splitter.held()).err()?;
-        let front = self.splitter.give_up();
-        Some(RefusedEvent { over, front })
+        Some(RefusedMessage::new(over, &self.splitter.give_up()))
     }
 
     /// The stream has ended.

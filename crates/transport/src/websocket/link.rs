@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::{Bytes, BytesMut};
-use mcp_proxy_core::{BoxFuture, FrameReader, FrameWriter, Link, LinkEnd, OutgoingFrame};
+use mcp_proxy_core::{
+    BoxFuture, FrameReader, FrameWriter, Link, LinkEnd, MemoryBudget, MemoryPermit, OutgoingFrame,
+};
 use mcp_proxy_wire::{
     Body, Chunk, ErrorCode, Frame, Message, Origin, Side, StreamId, TransportEnvelope,
 };
@@ -15,6 +17,7 @@ use super::{
     OutgoingPiece, PIECE_MAX, PiecePart, SocketEnd, SocketEvent, SocketReader, SocketViolation,
     SocketWriteError, SocketWriter, WebSocket,
 };
+use crate::refused_message::RefusedMessage;
 
 /// The close code of a socket that has done its work.
 const NORMAL: u16 = 1000;
@@ -36,8 +39,11 @@ pub struct WebSocketHandle {
     end: OnceLock<Box<SocketEnd>>,
 }
 
-/// The link of a client's socket, and its handle.
-pub fn websocket_link<S>(socket: WebSocket<S>) -> (Link, Arc<WebSocketHandle>)
+/// The link of a client's socket, and its handle. A message that is read whole counts in `memory` until its end has come.
+pub fn websocket_link<S>(
+    socket: WebSocket<S>,
+    memory: &MemoryBudget,
+) -> (Link, Arc<WebSocketHandle>)
 where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
@@ -54,6 +60,9 @@ where
         reader,
         handle: Arc::clone(&handle),
         collected: BytesMut::new(),
+        memory: memory.permit(),
+        refused: None,
+        refusals: Vec::new(),
         is_inside: false,
         takes_several: false,
     };
@@ -108,6 +117,11 @@ struct MessageReader<S> {
     handle: Arc<WebSocketHandle>,
     /// The message that is arriving in pieces, until it is whole or passed on in pieces.
     collected: BytesMut,
+    /// For that message, if it is not passed on in pieces.
+    memory: MemoryPermit,
+    /// A message that there was no room for, until its end.
+    refused: Option<RefusedMessage>,
+    refusals: Vec<Message>,
     /// The first piece of a message was passed on, and the last one was not.
     is_inside: bool,
     /// All messages that have come are passed on at once. Not before somebody has set their limit: it holds from the next one on.
@@ -142,6 +156,10 @@ impl<S: AsyncRead + AsyncWrite + Send> FrameReader for MessageReader<S> {
         })
     }
 
+    fn refusals(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.refusals)
+    }
+
     fn wind_up(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(self.reader.wind_up())
     }
@@ -167,9 +185,20 @@ impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
             let envelope = TransportEnvelope::Bare;
             Frame::new(StreamId::Only, Origin::Client, envelope, body)
         });
-        let is_some = frame.is_some();
+        let is_some = frame.is_some() || !self.refusals.is_empty();
         into.extend(frame);
         Ok(is_some)
+    }
+
+    /// Whether there is room for this much more of a message. If there is not, the rest of it is skipped.
+    fn finds_room(&mut self, more: usize) -> bool {
+        if self.refused.is_some() {
+            return false;
+        }
+        let over = self.memory.resize(self.collected.len() + more).err();
+        self.refused =
+            over.map(|over| RefusedMessage::new(over, &std::mem::take(&mut self.collected)));
+        self.refused.is_none()
     }
 
     /// What a piece comes to. `None` while it is collected.
@@ -194,12 +223,23 @@ impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
             }));
         }
         let passes_pieces = self.handle.passes_pieces.load(Ordering::Relaxed);
+        if !passes_pieces && !self.finds_room(bytes.len()) {
+            if let Some(mut refused) = self.refused.take() {
+                refused.add(&bytes);
+                match is_last {
+                    true => self.refusals.extend(refused.answer(Side::Client)),
+                    false => self.refused = Some(refused),
+                }
+            }
+            return Ok(None);
+        }
         if self.collected.is_empty() && passes_pieces {
             self.collected.reserve(WHOLE_MAX + PIECE_MAX);
         }
         self.collected.extend_from_slice(&bytes);
         if is_last {
             let message = std::mem::take(&mut self.collected).freeze();
+            self.memory.release();
             return Ok(Some(Body::Whole(Message::parse(message))));
         }
         let Some(under_way) = self.reader.under_way() else {

@@ -248,7 +248,11 @@ async fn a5_an_event_without_room_is_skipped_and_its_request_answered() {
     let (mut stream, _) = soon(server.accept()).await.unwrap();
     assert!(read_request(&mut stream).await);
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-    let events = [log(2 * MIB), log(1), result(1, 2 * MIB), log(2)];
+    let answer = format!(
+        r#"{{"result":{{"text":"{}"}},"jsonrpc":"2.0","id":1}}"#,
+        "x".repeat(2 * MIB)
+    );
+    let events = [log(2 * MIB), log(1), answer, log(2)];
     let events = events.map(|event| format!("data: {event}\n\n")).concat();
     tokio::spawn(async move {
         stream.write_all(head.as_bytes()).await.unwrap();
@@ -292,21 +296,32 @@ async fn a5_lines_count_until_they_end() {
         (NO_ROOM, &b"7"[..])
     );
     assert_eq!(read(&mut server_reader).await.len(), 1);
-    let large = PING.replace("ping", &"p".repeat(400 * KIB));
-    client
-        .write_all(format!("{large}\n{PING}\n").as_bytes())
+    // Whose it is may stand at its end.
+    let text = "x".repeat(400 * KIB);
+    let large = format!(r#"{{"result":{{"text":"{text}"}},"jsonrpc":"2.0","id":8}}"#);
+    server
+        .write_all(format!("{large}\n{}\n", log(1)).as_bytes())
         .await
         .unwrap();
-    let mut frames = Vec::new();
-    soon(client_reader.read(&mut frames)).await.unwrap();
-    let refused: Vec<_> = client_reader
-        .refusals()
-        .iter()
-        .map(Message::error_code)
-        .collect();
-    assert_eq!(refused, [NO_ROOM]);
-    assert_eq!(read(&mut client_reader).await.len(), 1);
-    assert_eq!((memory.used(), memory.refused()), (700 * KIB, 2));
+    let came = read(&mut server_reader).await;
+    assert_eq!(
+        (came[0].0, came[0].1.error_code()),
+        (Origin::Proxy, NO_ROOM)
+    );
+    assert_eq!(came[0].1.id().unwrap().token(), b"8");
+    let large =
+        format!(r#"{{"method":"tools/call","params":{{"text":"{text}"}},"jsonrpc":"2.0","id":9}}"#);
+    let lines = format!("{large}\n{PING}\n");
+    client.write_all(lines.as_bytes()).await.unwrap();
+    let (mut frames, mut refused) = (Vec::new(), Vec::new());
+    while frames.is_empty() || refused.is_empty() {
+        soon(client_reader.read(&mut frames)).await.unwrap();
+        refused.extend(client_reader.refusals());
+    }
+    assert_eq!((frames.len(), refused.len()), (1, 1));
+    assert_eq!(refused[0].error_code(), NO_ROOM);
+    assert_eq!(refused[0].id().unwrap().token(), b"9");
+    assert_eq!((memory.used(), memory.refused()), (700 * KIB, 3));
     slow.write_all(format!("{PING}\n").as_bytes())
         .await
         .unwrap();

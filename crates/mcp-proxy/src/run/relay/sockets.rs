@@ -77,7 +77,7 @@ impl Handler for SocketHandler {
             ..SocketOptions::default()
         };
         let answer = accept_websocket(&mut request, options, move |socket| {
-            let (link, handle) = websocket_link(socket);
+            let (link, handle) = websocket_link(socket, driver.memory());
             let socket = RelaySocket {
                 link,
                 handle: Arc::new(Handle(handle)),

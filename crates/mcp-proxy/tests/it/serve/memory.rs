@@ -11,17 +11,17 @@ use crate::programs::{INITIALIZE, request};
 
 const MIB: usize = 1 << 20;
 
-/// Its tool `large` answers with 16 MiB.
+/// Its tool `large` answers with 16 MiB, and `half` never ends its answer of as many.
 const LARGE: &str = r#"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
   case "$line" in
     *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"large","version":"1"}}}\n' "$id";;
-    *'"tools/list"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"large","inputSchema":{"type":"object"}}]}}\n' "$id";;
+    *'"tools/list"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"large","inputSchema":{"type":"object"}},{"name":"half","inputSchema":{"type":"object"}}]}}\n' "$id";;
     *'"tools/call"'*)
       printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"' "$id"
       head -c 16777216 /dev/zero | tr '\0' x
-      printf '"}]}}\n';;
+      case "$line" in *half*) ;; *) printf '"}]}}\n';; esac;;
     *'"server/discover"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id";;
   esac
 done
@@ -29,10 +29,22 @@ done
 
 /// A hub with room for 40 MiB.
 fn hub() -> TestHub {
-    let servers = json!({"mcpServers": {"large": {"command": "sh", "args": ["-c", LARGE]}}});
+    hub_of(&["large"])
+}
+
+/// The same with these servers.
+fn hub_of(names: &[&str]) -> TestHub {
+    let server = |name: &&str| {
+        let server = json!({"command": "sh", "args": ["-c", LARGE]});
+        ((*name).to_owned(), server)
+    };
+    let servers: serde_json::Map<_, _> = names.iter().map(server).collect();
+    let servers = json!({"mcpServers": servers});
     let flags = ["--expose", "all", "--no-record", "--memory-budget", "40M"];
     let hub = TestHub::start_in(TestHome::new(), &servers, &flags);
-    hub.until("the server is up", |hub| hub.is_ready("large"));
+    hub.until("the servers are up", |hub| {
+        names.iter().all(|name| hub.is_ready(name))
+    });
     hub
 }
 
@@ -68,6 +80,26 @@ fn a5_answers_that_nobody_reads_stay_within_the_budget() {
     hub.until("the room is free again", |hub| {
         load(hub, "memory_used") < MIB
     });
+}
+
+#[test]
+fn a5_answers_that_do_not_end_stay_within_the_budget() {
+    let hub = hub_of(&["a", "b", "c"]);
+    let half = |server: &str| json!({"name": format!("{server}_half"), "arguments": {}});
+    let unfinished = ["a", "b"].map(|server| {
+        let call =
+            json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": half(server)});
+        let call = call.to_string();
+        post(&hub, &hub.program.session(), call.len(), call.as_bytes())
+    });
+    hub.until("they are read", |hub| load(hub, "memory_used") >= 32 * MIB);
+    let answer = hub.answer_in(&hub.session, "tools/call", &half("c"));
+    assert_eq!(answer["error"]["code"], -31015, "{answer}");
+    assert!(load(&hub, "memory_refused") == 1);
+    // What is small enough still finds room.
+    let answer = hub.answer_in(&hub.session, "ping", &json!({}));
+    assert!(answer.get("result").is_some(), "{answer}");
+    drop(unfinished);
 }
 
 #[test]

@@ -140,7 +140,7 @@ impl SseServerStream {
         match self.body.next().await {
             Some(Ok(piece)) => {
                 let refused = self.events.push(piece, &mut self.split);
-                self.refusal = refused.and_then(|refused| refused.answer());
+                self.refusal = refused.and_then(|refused| refused.answer(Side::Server));
                 self.units.extend(self.split.drain(..));
                 true
             }

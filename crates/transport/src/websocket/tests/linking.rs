@@ -1,17 +1,21 @@
 //! A socket as a link: which messages come whole, which in pieces, and how both are written.
 
-use mcp_proxy_core::{FrameReader, Link, LinkEnd, OutgoingFrame};
+use mcp_proxy_core::{FrameReader, Link, LinkEnd, MemoryBudget, OutgoingFrame};
 use mcp_proxy_wire::{Body, Chunk, Frame, Message, Origin, StreamId, TransportEnvelope};
 
 use super::*;
 
 fn link() -> (Link, Arc<WebSocketHandle>, DuplexStream) {
+    link_within(&MemoryBudget::default())
+}
+
+fn link_within(memory: &MemoryBudget) -> (Link, Arc<WebSocketHandle>, DuplexStream) {
     let options = SocketOptions {
         max_message: 1 << 20,
         ..SocketOptions::default()
     };
     let (ours, peer) = duplex(4 << 20);
-    let (link, handle) = websocket_link(WebSocket::new(ours, &options));
+    let (link, handle) = websocket_link(WebSocket::new(ours, &options), memory);
     (link, handle, peer)
 }
 
@@ -192,4 +196,26 @@ async fn messages_that_came_together_are_read_together_once_their_limit_is_set()
         matches!(&frames[..], [Frame { body: Body::Whole(message), .. }] if message.len() == long.len())
     );
     expect(&mut peer, &[0x8a, 4, b'p', b'i', b'n', b'g']).await;
+}
+
+#[tokio::test]
+async fn a5_a_message_without_room_is_skipped_and_answered() {
+    let memory = MemoryBudget::new(200_000);
+    let (mut link, _handle, mut peer) = link_within(&memory);
+    let long = format!(r#"{{"id":7,"method":"{}"}}"#, "x".repeat(600_000));
+    let small = br#"{"id":8,"method":"ping"}"#;
+    peer.write_all(&frame(0x81, long.as_bytes())).await.unwrap();
+    peer.write_all(&frame(0x81, small)).await.unwrap();
+    let mut frames = Vec::new();
+    link.reader.read(&mut frames).await.unwrap();
+    assert!(frames.is_empty());
+    let refusals = link.reader.refusals();
+    let codes: Vec<_> = refusals.iter().map(Message::error_code).collect();
+    assert_eq!(codes, [Some(mcp_proxy_wire::ErrorCode::MEMORY_BUDGET.0)]);
+    assert_eq!(refusals[0].id().unwrap().token(), b"7");
+    let Body::Whole(message) = read(link.reader.as_mut()).await else {
+        panic!("in pieces");
+    };
+    assert_eq!(message.raw(), &small[..]);
+    assert_eq!((memory.used(), memory.refused()), (0, 1));
 }
