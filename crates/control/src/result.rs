@@ -35,6 +35,9 @@ pub struct HelloResult {
     /// The file with the token that clients must send there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
+    /// The config files of a hub.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub config_files: Vec<PathBuf>,
     /// The transport of the server.
     pub server: String,
     /// The record's file.

@@ -24,6 +24,7 @@ use crate::cli::serve::ServeArgs;
 use crate::printer;
 pub(super) use files::credentials_of_our_environment;
 use files::{config_files, inherited_secrets_of, no_servers, read_config};
+pub use files::{default_config_file, read_config_files};
 use servers::servers;
 use settings::settings;
 use spill::spill_store;

@@ -16,6 +16,7 @@ mod kept_connections;
 mod pass_through;
 mod places;
 mod server;
+mod signing_in;
 mod test_proxy;
 mod upgrades;
 mod websocket;

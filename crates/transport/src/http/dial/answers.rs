@@ -12,6 +12,7 @@ use mcp_proxy_wire::{Body, ErrorCode, Id, Kind, Limits, Message, Side, SseSplitt
 use super::super::collect::{CollectedBody, collect};
 use super::super::incoming_body::IncomingBody;
 use super::super::relayed_body::event_frame;
+use super::super::token_source::SignInNeeded;
 use super::answer_inbox::received;
 use super::{HttpLink, PostedMessage};
 
@@ -65,6 +66,12 @@ impl HttpLink {
     ) {
         let (status, asked) = (parts.status, &posted.asked);
         let message = Message::parse(bytes);
+        if let Some(needed) = parts.extensions.get::<SignInNeeded>().cloned() {
+            let end = needed.into_end();
+            Box::pin(self.answers.record_failure(parts, message)).await;
+            self.answers.note_untaken(posted, &end.to_string());
+            return Box::pin(self.answers.fail(asked, &end)).await;
+        }
         if posted.method.as_deref() != Some("initialize")
             && refuses_session(status, &message)
             && self.state.has_session()

@@ -1,0 +1,199 @@
+//! The user's sign-ins, shared by all processes of the user.
+//!
+//! `sign-ins.json` has what is not secret, `tokens.json` or the keychain has the rest. Tokens are written first and removed
+//! last, so whoever reads `sign-ins.json` first finds tokens that are at least as new.
+
+mod document;
+mod private_folder;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{FlockOperation, Stat, flock};
+use url::Url;
+
+use crate::server_key::ServerKey;
+use crate::{AuthError, SignInState};
+pub(crate) use document::{SecretsPlace, SignIn, SignInSecrets};
+use document::{SignInsDocument, TokensDocument};
+use private_folder::PrivateFolder;
+
+const SIGN_INS: &str = "sign-ins.json";
+const TOKENS: &str = "tokens.json";
+/// Held while the files are changed.
+const WRITE_LOCK: &str = "sign-ins.lock";
+
+/// Where new tokens are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TokenStoreChoice {
+    /// In the system's keychain if there is one, otherwise in a private file.
+    #[default]
+    Keychain,
+    /// In a private file.
+    File,
+}
+
+/// Changes whenever somebody signs in or out or tokens are renewed, in whatever process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Generation {
+    inode: u64,
+    length: i64,
+    modified: (i64, i64),
+}
+
+impl Generation {
+    fn of(facts: &Stat) -> Generation {
+        Generation {
+            inode: facts.st_ino,
+            length: facts.st_size,
+            modified: (facts.st_mtime, facts.st_mtime_nsec as i64),
+        }
+    }
+}
+
+/// All sign-ins of the user.
+#[derive(Debug)]
+pub struct SignIns {
+    folder: PrivateFolder,
+    /// The file as it was when it was last read.
+    read: Mutex<(Generation, Arc<SignInsDocument>)>,
+}
+
+impl SignIns {
+    /// Opens the folder, and creates it if need be. Nothing is read yet.
+    pub fn open(folder: PathBuf, choice: TokenStoreChoice) -> Result<Arc<SignIns>, AuthError> {
+        let _ = choice;
+        let folder = PrivateFolder::open_or_create(&folder).map_err(|error| AuthError::Folder {
+            why: error.to_string(),
+        })?;
+        Ok(Arc::new(SignIns {
+            folder,
+            read: Mutex::default(),
+        }))
+    }
+
+    /// Changes whenever another process, or this one, signs in or out or renews tokens. Costs one system call.
+    pub fn generation(&self) -> Generation {
+        self.folder.generation(SIGN_INS)
+    }
+
+    /// Whether there is a sign-in for `server`. A file that cannot be read has none.
+    pub fn state(&self, server: &Url) -> SignInState {
+        match self.sign_in(&ServerKey::new(server)) {
+            Ok(Some(sign_in)) => sign_in.state(),
+            Ok(None) | Err(_) => SignInState::SignedOut,
+        }
+    }
+
+    /// Everything about a server that is not secret.
+    pub(crate) fn sign_in(&self, key: &ServerKey) -> Result<Option<SignIn>, AuthError> {
+        let document = self.document()?;
+        Ok(document.sign_ins.get(key.as_str()).cloned())
+    }
+
+    /// A server's secrets, wherever they are.
+    pub(crate) fn secrets(
+        &self,
+        key: &ServerKey,
+        place: SecretsPlace,
+    ) -> Result<SignInSecrets, AuthError> {
+        match place {
+            SecretsPlace::None => Ok(SignInSecrets::default()),
+            SecretsPlace::File | SecretsPlace::Keychain => {
+                let mut document: TokensDocument = self.parsed(TOKENS)?;
+                Ok(document.tokens.remove(key.as_str()).unwrap_or_default())
+            }
+        }
+    }
+
+    /// Stores a sign-in and its secrets.
+    pub(crate) fn store(
+        &self,
+        key: &ServerKey,
+        mut sign_in: SignIn,
+        secrets: SignInSecrets,
+    ) -> Result<(), AuthError> {
+        let _lock = self.write_lock()?;
+        let mut tokens: TokensDocument = self.parsed(TOKENS)?;
+        tokens.tokens.insert(key.to_string(), secrets);
+        self.write(TOKENS, &tokens)?;
+        sign_in.secrets = SecretsPlace::File;
+        let mut document: SignInsDocument = self.parsed(SIGN_INS)?;
+        sign_in.changes = next_change(&document);
+        document.sign_ins.insert(key.to_string(), sign_in);
+        self.write(SIGN_INS, &document)
+    }
+
+    /// Removes a sign-in and its secrets.
+    pub(crate) fn forget(&self, key: &ServerKey) -> Result<(), AuthError> {
+        let _lock = self.write_lock()?;
+        let mut document: SignInsDocument = self.parsed(SIGN_INS)?;
+        if document.sign_ins.remove(key.as_str()).is_some() {
+            self.write(SIGN_INS, &document)?;
+        }
+        let mut tokens: TokensDocument = self.parsed(TOKENS)?;
+        if tokens.tokens.remove(key.as_str()).is_some() {
+            self.write(TOKENS, &tokens)?;
+        }
+        Ok(())
+    }
+
+    fn document(&self) -> Result<Arc<SignInsDocument>, AuthError> {
+        // Before the file is read: if it changes in between, it is read once more, not once too few.
+        let generation = self.generation();
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if read.0 != generation {
+            *read = (generation, Arc::new(self.parsed(SIGN_INS)?));
+        }
+        Ok(Arc::clone(&read.1))
+    }
+
+    fn parsed<T: Default + serde::de::DeserializeOwned>(
+        &self,
+        file: &'static str,
+    ) -> Result<T, AuthError> {
+        match self.folder.read(file) {
+            Ok(Some(bytes)) => {
+                serde_json::from_slice(&bytes).map_err(|_| AuthError::Damaged { file })
+            }
+            Ok(None) => Ok(T::default()),
+            Err(error) => Err(file_error(file, "read", &error)),
+        }
+    }
+
+    fn write(&self, file: &'static str, value: &impl serde::Serialize) -> Result<(), AuthError> {
+        serde_json::to_vec_pretty(value)
+            .map_err(io::Error::from)
+            .and_then(|bytes| self.folder.replace(file, &bytes))
+            .map_err(|error| file_error(file, "written", &error))
+    }
+
+    fn write_lock(&self) -> Result<std::fs::File, AuthError> {
+        // Whoever holds it writes two small files and waits for nobody.
+        self.folder
+            .lock_file(WRITE_LOCK)
+            .and_then(|file| {
+                while let Err(error) = flock(&file, FlockOperation::LockExclusive) {
+                    if error != rustix::io::Errno::INTR {
+                        return Err(error.into());
+                    }
+                }
+                Ok(file)
+            })
+            .map_err(|error| file_error(WRITE_LOCK, "locked", &error))
+    }
+}
+
+fn next_change(document: &SignInsDocument) -> u64 {
+    let newest = document.sign_ins.values().map(|sign_in| sign_in.changes);
+    newest.max().unwrap_or(0) + 1
+}
+
+fn file_error(file: &'static str, what: &'static str, error: &io::Error) -> AuthError {
+    AuthError::File {
+        file,
+        what,
+        why: error.to_string(),
+    }
+}

@@ -1,0 +1,118 @@
+//! `login`: a person signs in to a server, in a browser.
+
+use std::io::{BufRead as _, Write as _};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use mcp_proxy_auth::{PendingLogin, ServerSignIn, SignInFacts, SignInState, open_browser};
+use mcp_proxy_wire::terminal_text::sanitize;
+use tokio::sync::mpsc;
+use url::Url;
+
+use super::server::find;
+use super::until_text;
+use crate::cli::sign_in::LoginArgs;
+use crate::printer;
+use crate::run::runtime;
+
+/// Signs in.
+pub fn run(args: &LoginArgs) -> Result<ExitCode> {
+    let sign_in = find(&args.server)?;
+    let runtime = runtime().context("cannot start")?;
+    let facts = runtime.block_on(log_in(args, &sign_in))?;
+    let mut out = printer::stdout_writer();
+    writeln!(out, "{}", signed_in(sign_in.server(), &facts))?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn log_in(args: &LoginArgs, sign_in: &ServerSignIn) -> Result<SignInFacts> {
+    if sign_in.needs_no_person() {
+        sign_in.token().await?;
+        return match sign_in.state() {
+            SignInState::SignedIn(facts) => Ok(facts),
+            SignInState::SignedOut => bail!("the authorization server gave no token"),
+        };
+    }
+    let scopes = args.scope.iter().flat_map(|text| text.split_whitespace());
+    let scopes: Vec<String> = scopes.map(str::to_owned).collect();
+    let mut login = sign_in.begin(&scopes).await?;
+    let host = sanitize(sign_in.server());
+    if args.no_browser {
+        printer::say(&format!(
+            "Open this URL in any browser to sign in to {host}:"
+        ));
+        print_url(login.url())?;
+        printer::say(
+            "If the browser then cannot reach this machine, paste the URL of the page that it ends on here:",
+        );
+    } else {
+        match open_browser(login.url()) {
+            Ok(()) => printer::say(&format!(
+                "Opened your browser to sign in to {host}. If no page appears, open this URL:"
+            )),
+            Err(error) => printer::say(&format!("{error}. Open this URL to sign in to {host}:")),
+        }
+        print_url(login.url())?;
+    }
+    let lines = match args.no_browser {
+        true => stdin_lines(),
+        false => mpsc::channel(1).1,
+    };
+    let waiting = wait(&mut login, lines);
+    match tokio::time::timeout(args.timeout, waiting).await {
+        Ok(facts) => facts,
+        Err(_) => bail!(
+            "nobody signed in within {} s; run the command again",
+            args.timeout.as_secs()
+        ),
+    }
+}
+
+/// Waits for the redirect, or for its URL on stdin. A line that is not that URL does no harm.
+async fn wait(login: &mut PendingLogin, mut lines: mpsc::Receiver<String>) -> Result<SignInFacts> {
+    let mut takes_lines = true;
+    loop {
+        tokio::select! {
+            facts = login.redirected() => return Ok(facts?),
+            line = lines.recv(), if takes_lines => match line {
+                Some(line) if line.trim().is_empty() => {}
+                Some(line) => match login.pasted(line.trim()).await {
+                    Ok(facts) => return Ok(facts),
+                    Err(error) => printer::say(&format!("mcp-proxy: {error}")),
+                },
+                None => takes_lines = false,
+            },
+        }
+    }
+}
+
+/// The lines of stdin, read on a thread that ends with the program.
+fn stdin_lines() -> mpsc::Receiver<String> {
+    let (sender, lines) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            let Ok(line) = line else { break };
+            if sender.blocking_send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+fn print_url(url: &Url) -> Result<()> {
+    let mut out = printer::stdout_writer();
+    writeln!(out, "{url}")?;
+    Ok(out.flush()?)
+}
+
+/// One line: where, as whom, until when.
+fn signed_in(server: &str, facts: &SignInFacts) -> String {
+    let account = match &facts.account {
+        Some(account) => format!(" as {}", sanitize(account)),
+        None => String::new(),
+    };
+    let until = until_text(facts);
+    format!("signed in to {}{account}, {until}", sanitize(server))
+}

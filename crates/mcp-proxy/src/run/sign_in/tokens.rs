@@ -1,0 +1,169 @@
+//! The tokens of requests to a server, and what is said when there is none.
+
+use std::sync::Arc;
+
+use http::{HeaderValue, Uri, header};
+use mcp_proxy_auth::{AuthSettings, BearerToken, Refusal, ServerSignIn, SignInState};
+use mcp_proxy_core::BoxFuture;
+use mcp_proxy_transport::http::{AfterRefusal, RefusedRequest, SignInNeeded, TokenSource};
+use serde_json::json;
+
+use super::server::login_command;
+use crate::config::{Config, SignInStore, Target, url_of};
+
+/// Where requests to a URL get their tokens. `None`: they carry credentials already, or could not carry tokens safely.
+pub fn token_source(
+    config: &Config,
+    target: &Target,
+    name: Option<&str>,
+) -> Option<Arc<dyn TokenSource>> {
+    let Target::Url {
+        url,
+        headers,
+        ca_file,
+        auth,
+        ..
+    } = target
+    else {
+        return None;
+    };
+    if headers
+        .iter()
+        .any(|(name, _)| *name == header::AUTHORIZATION)
+    {
+        return None;
+    }
+    let settings = AuthSettings {
+        ca_file: ca_file.clone(),
+        ..auth.as_deref().cloned().unwrap_or_default()
+    };
+    let sign_in = sign_in(config, url, settings)?;
+    let command = login_command(&config.masks, sign_in.server(), name);
+    Some(Arc::new(SignInTokens {
+        sign_in,
+        command,
+        server: url.clone(),
+        teller: (name.is_none() && !config.quiet).then(|| config.sign_ins.clone()),
+    }))
+}
+
+fn sign_in(config: &Config, url: &Uri, settings: AuthSettings) -> Option<ServerSignIn> {
+    let server = url_of(url).ok()?;
+    let store = match config.sign_ins.open() {
+        Ok(store) => store,
+        Err(error) => {
+            let text = format!("sign-ins cannot be used: {error:#}");
+            config.sign_ins.tell_once(text);
+            return None;
+        }
+    };
+    // Over plain HTTP to another machine no token is sent.
+    ServerSignIn::new(store, server, settings).ok()
+}
+
+/// The tokens for one server.
+struct SignInTokens {
+    sign_in: ServerSignIn,
+    /// What a person types to sign in.
+    command: String,
+    server: Uri,
+    /// In front of one server, people are told once what is done with their requests. A hub has `status` for that.
+    teller: Option<SignInStore>,
+}
+
+impl SignInTokens {
+    fn host(&self) -> &str {
+        self.server
+            .authority()
+            .map_or("", |authority| authority.as_str())
+    }
+
+    fn tell_use(&self) {
+        let Some(teller) = &self.teller else {
+            return;
+        };
+        let account = match self.sign_in.state() {
+            SignInState::SignedIn(facts) => facts.account,
+            SignInState::SignedOut => None,
+        };
+        let account = account
+            .map(|account| format!(" as {account}"))
+            .unwrap_or_default();
+        teller.tell_once(format!(
+            "requests without credentials get the token of your sign-in to {}{account}",
+            self.host()
+        ));
+    }
+
+    fn need(&self, missing_scopes: &[String]) -> SignInNeeded {
+        let command = &self.command;
+        let text = match missing_scopes {
+            [] => format!("needs sign-in: run `{command}`, then try again"),
+            scopes => {
+                let scopes = scopes.join(" ");
+                format!(
+                    "needs sign-in with more scopes ({scopes}): run `{command}`, then try again"
+                )
+            }
+        };
+        if let Some(teller) = &self.teller {
+            teller.tell_once(format!("{} {text}", self.host()));
+        }
+        let mut server = json!({"server": self.sign_in.server()});
+        if !missing_scopes.is_empty() {
+            server["missingScopes"] = json!(missing_scopes);
+        }
+        SignInNeeded {
+            text,
+            data: json!({"signIn": server}).to_string(),
+        }
+    }
+
+    async fn after(&self, refused: RefusedRequest<'_>) -> Result<AfterRefusal, String> {
+        let used = refused.token.and_then(|header| header.to_str().ok());
+        let used = used.and_then(BearerToken::from_authorization);
+        let status = refused.status.as_u16();
+        let refusal = self
+            .sign_in
+            .refused(used.as_ref(), status, &refused.challenges)
+            .await;
+        Ok(match refusal {
+            Refusal::Retry(token) => AfterRefusal::SendAgain(header_of(&token)?),
+            Refusal::SignIn => AfterRefusal::SignInNeeded(self.need(&[])),
+            Refusal::MissingScope(scopes) => AfterRefusal::SignInNeeded(self.need(&scopes)),
+            Refusal::Failed(error) => return Err(error.to_string()),
+            Refusal::NotOurs => AfterRefusal::PassOn,
+        })
+    }
+}
+
+impl TokenSource for SignInTokens {
+    fn token(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, String>> {
+        Box::pin(async move {
+            let token = self
+                .sign_in
+                .token()
+                .await
+                .map_err(|error| error.to_string())?;
+            let Some(token) = token else {
+                return Ok(None);
+            };
+            self.tell_use();
+            header_of(&token).map(Some)
+        })
+    }
+
+    fn refused<'a>(
+        &'a self,
+        refused: RefusedRequest<'a>,
+    ) -> BoxFuture<'a, Result<AfterRefusal, String>> {
+        Box::pin(self.after(refused))
+    }
+}
+
+fn header_of(token: &BearerToken) -> Result<HeaderValue, String> {
+    let header = HeaderValue::from_str(&token.authorization());
+    let mut header = header.map_err(|_| "the token has characters that a header cannot have")?;
+    header.set_sensitive(true);
+    Ok(header)
+}
