@@ -3,3 +3,4 @@
 mod authorization_server;
 mod browser;
 mod logging_in;
+mod renewing;
