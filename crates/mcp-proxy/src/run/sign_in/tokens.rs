@@ -103,9 +103,10 @@ impl SignInTokens {
         ));
     }
 
-    fn need(&self, missing_scopes: &[String]) -> SignInNeeded {
+    /// What a person has to do. Without `missing_scopes` there is no sign-in, or it has ended.
+    fn need(&self, missing_scopes: Option<&[String]>) -> SignInNeeded {
         let command = &self.command;
-        let text = match missing_scopes {
+        let text = match missing_scopes.unwrap_or_default() {
             [] => format!("needs sign-in: run `{command}`, then try again"),
             scopes => {
                 let scopes = scopes.join(" ");
@@ -118,8 +119,8 @@ impl SignInTokens {
             teller.tell_once(format!("{} {text}", self.host()));
         }
         let mut server = json!({"server": self.sign_in.server()});
-        if !missing_scopes.is_empty() {
-            server["missingScopes"] = json!(missing_scopes);
+        if let Some(scopes) = missing_scopes {
+            server["missingScopes"] = json!(scopes);
         }
         SignInNeeded {
             text,
@@ -137,8 +138,8 @@ impl SignInTokens {
             .await;
         Ok(match refusal {
             Refusal::Retry(token) => AfterRefusal::SendAgain(header_of(&token)?),
-            Refusal::SignIn => AfterRefusal::SignInNeeded(self.need(&[])),
-            Refusal::MissingScope(scopes) => AfterRefusal::SignInNeeded(self.need(&scopes)),
+            Refusal::SignIn => AfterRefusal::SignInNeeded(self.need(None)),
+            Refusal::MissingScope(scopes) => AfterRefusal::SignInNeeded(self.need(Some(&scopes))),
             Refusal::Failed(error) => return Err(error.to_string()),
             Refusal::NotOurs => AfterRefusal::PassOn,
         })
