@@ -22,7 +22,9 @@ pub fn token_source(
     };
     let sign_in = server_sign_in(config, target)?;
     let command = login_command(&config.masks, sign_in.server(), name);
+    let shown = config.masks.url(sign_in.server()).into_owned();
     Some(Arc::new(SignInTokens {
+        shown,
         sign_in,
         command,
         server: url.clone(),
@@ -72,6 +74,8 @@ fn sign_in(config: &Config, url: &Uri, settings: AuthSettings) -> Option<ServerS
 /// The tokens for one server.
 struct SignInTokens {
     sign_in: ServerSignIn,
+    /// The server's URL without what may be a secret.
+    shown: String,
     /// What a person types to sign in.
     command: String,
     server: Uri,
@@ -118,7 +122,7 @@ impl SignInTokens {
         if let Some(teller) = &self.teller {
             teller.tell_once(format!("{} {text}", self.host()));
         }
-        let mut server = json!({"server": self.sign_in.server()});
+        let mut server = json!({"server": self.shown});
         if let Some(scopes) = missing_scopes {
             server["missingScopes"] = json!(scopes);
         }

@@ -146,6 +146,26 @@ fn a_token_that_is_refused_in_the_middle_fails_the_call_with_what_to_do() {
 }
 
 #[test]
+fn a_key_in_the_path_of_the_url_is_not_told() {
+    const KEY: &str = "0a1b2c3d4e5f0a1b2c3d4e5f";
+    let server = ProtectedServer::start();
+    let url = format!("http://{}/s/{KEY}/mcp", server.address);
+    let hub = TestHub::start(&json!({"mcpServers": {"a": {"url": url}}}), &[]);
+    hub.until("it needs a sign-in", |hub| {
+        state(hub, "a") == "needs sign-in"
+    });
+    let answer = hub.answer("tools/call", &json!({"name": "a_read", "arguments": {}}));
+    assert_eq!(answer["error"]["code"], -31016, "{answer}");
+    // The running hub knows what the name means.
+    let text = answer["error"]["message"].as_str().unwrap();
+    assert!(text.contains("`mcp-proxy login a`"), "{text}");
+    let shown = ok(hub.home.run(&["status", "--json"]));
+    for text in [answer.to_string(), shown] {
+        assert!(!text.contains(KEY), "{text}");
+    }
+}
+
+#[test]
 fn a_clients_own_token_reaches_no_server_of_the_hub() {
     let server = ProtectedServer::start();
     let home = TestHome::new();
