@@ -172,8 +172,9 @@ async fn client_credentials_need_no_person() {
         Ok(Some(new.clone()))
     );
     assert_eq!(server.seen("/token").len(), 2);
-    let refusal = first
-        .refused(Some(&token), 403, &[CHALLENGE.to_owned()])
+    let other = server.sign_in_with(settings());
+    let refusal = other
+        .refused(Some(&new), 403, &[CHALLENGE.to_owned()])
         .await;
     assert!(matches!(refusal, Refusal::Retry(wider) if wider != new));
     assert_eq!(server.seen("/token")[2].form["scope"], "read write admin");
