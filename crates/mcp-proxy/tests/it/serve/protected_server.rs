@@ -105,11 +105,7 @@ fn authorization(request: &str, base: &str) -> Option<String> {
     Some(http("200 OK", "", &answer.to_string()))
 }
 
-fn answer(
-    request: &str,
-    accepted: &Mutex<&'static str>,
-    seen: &Mutex<Vec<SeenRequest>>,
-) -> String {
+fn answer(request: &str, accepted: &Mutex<&'static str>, seen: &Mutex<Vec<SeenRequest>>) -> String {
     let Some((head, body)) = request.split_once("\r\n\r\n") else {
         return String::new();
     };
