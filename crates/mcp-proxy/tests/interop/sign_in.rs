@@ -3,6 +3,7 @@
 
 mod canary;
 mod conformance;
+mod front;
 mod http;
 mod hub;
 mod hub_client;

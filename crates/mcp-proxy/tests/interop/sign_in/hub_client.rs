@@ -1,5 +1,7 @@
 //! A client of a hub on the official SDK, which calls tools that nobody has listed.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use crate::fixtures;
@@ -15,8 +17,12 @@ impl HubClient {
     pub fn connect(url: &str) -> HubClient {
         let script = fixtures::peer("ts_asks.mjs");
         let arguments = [script.as_str(), "demo", "legacy", url];
-        let program = PipedProgram::start(&mut fixtures::command(&fixtures::node(), &arguments));
-        let mut client = HubClient(program);
+        HubClient::over(&mut fixtures::command(&fixtures::node(), &arguments))
+    }
+
+    /// `ts_asks.mjs` with these arguments.
+    pub fn over(command: &mut Command) -> HubClient {
+        let mut client = HubClient(PipedProgram::start(command));
         client.0.say("");
         assert_eq!(client.answer()["ok"], true);
         client

@@ -132,14 +132,10 @@ impl Person {
         let record = self.path(&format!("{name}.jsonl"));
         let mut command = self.command(&["serve", "--headless", "--expose", "all"]);
         command.args(["--listen", "http", "--listen-port", "0", "--config"]);
-        command.arg(config).arg("--session-file").arg(&record);
+        command.arg(config).arg("--session-file").arg(record);
         let running = RunningProgram::start(command.args(flags));
         let url = running.wait_for(texts::LISTENING_ON);
-        SignInHub {
-            running,
-            url,
-            record,
-        }
+        SignInHub { running, url }
     }
 }
 
@@ -178,5 +174,4 @@ pub fn login_command(text: &str) -> Vec<String> {
 pub struct SignInHub {
     pub running: RunningProgram,
     pub url: String,
-    pub record: PathBuf,
 }

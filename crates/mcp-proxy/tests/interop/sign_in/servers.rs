@@ -115,9 +115,20 @@ pub struct SeenRequest {
 }
 
 impl ProtectedServer {
+    /// Whether a request had this `Authorization` header.
+    pub fn saw(&self, authorization: &str) -> bool {
+        self.requests()
+            .iter()
+            .any(|request| request["authorization"] == authorization)
+    }
+
+    fn requests(&self) -> Vec<Value> {
+        list(&self.url.replace("/mcp", "/test/requests"))
+    }
+
     /// The calls of tools that it received.
     pub fn calls(&self) -> Vec<SeenRequest> {
-        let requests = list(&self.url.replace("/mcp", "/test/requests")).into_iter();
+        let requests = self.requests().into_iter();
         let calls = requests.filter(|request| request["method"] == "tools/call");
         let text = |value: &Value| value.as_str().map(str::to_owned);
         calls
