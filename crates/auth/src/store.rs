@@ -11,11 +11,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{FlockOperation, Stat, flock};
+use rustix::io::Errno;
 use url::Url;
 
 use crate::server_key::ServerKey;
 use crate::{AuthError, SignInState};
-pub(crate) use document::{SecretsPlace, SignIn, SignInSecrets};
+pub(crate) use document::{AuthorizationServer, SecretsPlace, SignIn, SignInSecrets, StoredSignIn};
 use document::{SignInsDocument, TokensDocument};
 use private_folder::PrivateFolder;
 
@@ -87,17 +88,20 @@ impl SignIns {
     }
 
     /// Everything about a server that is not secret.
-    pub(crate) fn sign_in(&self, key: &ServerKey) -> Result<Option<SignIn>, AuthError> {
+    fn sign_in(&self, key: &ServerKey) -> Result<Option<SignIn>, AuthError> {
         let document = self.document()?;
         Ok(document.sign_ins.get(key.as_str()).cloned())
     }
 
+    /// Everything about a server. Without a sign-in, that is nothing.
+    pub(crate) fn load(&self, key: &ServerKey) -> Result<StoredSignIn, AuthError> {
+        let sign_in = self.sign_in(key)?.unwrap_or_default();
+        let secrets = self.secrets(key, sign_in.secrets)?;
+        Ok(StoredSignIn { sign_in, secrets })
+    }
+
     /// A server's secrets, wherever they are.
-    pub(crate) fn secrets(
-        &self,
-        key: &ServerKey,
-        place: SecretsPlace,
-    ) -> Result<SignInSecrets, AuthError> {
+    fn secrets(&self, key: &ServerKey, place: SecretsPlace) -> Result<SignInSecrets, AuthError> {
         match place {
             SecretsPlace::None => Ok(SignInSecrets::default()),
             SecretsPlace::File | SecretsPlace::Keychain => {
@@ -119,10 +123,57 @@ impl SignIns {
         tokens.tokens.insert(key.to_string(), secrets);
         self.write(TOKENS, &tokens)?;
         sign_in.secrets = SecretsPlace::File;
-        let mut document: SignInsDocument = self.parsed(SIGN_INS)?;
-        sign_in.changes = next_change(&document);
-        document.sign_ins.insert(key.to_string(), sign_in);
-        self.write(SIGN_INS, &document)
+        self.put(key, sign_in)
+    }
+
+    /// Removes the secrets of a sign-in that has ended. What the next login needs stays.
+    pub(crate) fn end(&self, key: &ServerKey, ended: SignIn) -> Result<(), AuthError> {
+        let _lock = self.write_lock()?;
+        self.put(key, ended)?;
+        self.remove_secrets(key)
+    }
+
+    /// Remembers scopes for the next login, up to `max`. Returns all that are missing.
+    pub(crate) fn add_missing_scopes(
+        &self,
+        key: &ServerKey,
+        scopes: Vec<String>,
+        max: usize,
+    ) -> Result<Vec<String>, AuthError> {
+        let _lock = self.write_lock()?;
+        let mut sign_in = self.sign_in(key)?.unwrap_or_default();
+        let known = sign_in.missing_scopes.len();
+        for scope in scopes {
+            let missing = &mut sign_in.missing_scopes;
+            if missing.len() < max && !missing.contains(&scope) {
+                missing.push(scope);
+            }
+        }
+        let missing = sign_in.missing_scopes.clone();
+        if missing.len() > known {
+            self.put(key, sign_in)?;
+        }
+        Ok(missing)
+    }
+
+    /// Locks a server's tokens for their renewal. `None`: another one has the lock.
+    pub(crate) fn try_lock(&self, key: &ServerKey) -> Result<Option<std::fs::File>, AuthError> {
+        let digest = ring::digest::digest(&ring::digest::SHA256, key.as_str().as_bytes());
+        let name: String = digest.as_ref()[..8]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let locked = self
+            .folder
+            .lock_file(&format!("{name}.lock"))
+            .and_then(
+                |file| match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                    Ok(()) => Ok(Some(file)),
+                    Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
+                    Err(error) => Err(error.into()),
+                },
+            );
+        locked.map_err(|error| file_error("of a lock", "locked", &error))
     }
 
     /// Removes a sign-in and its secrets.
@@ -132,6 +183,17 @@ impl SignIns {
         if document.sign_ins.remove(key.as_str()).is_some() {
             self.write(SIGN_INS, &document)?;
         }
+        self.remove_secrets(key)
+    }
+
+    fn put(&self, key: &ServerKey, mut sign_in: SignIn) -> Result<(), AuthError> {
+        let mut document: SignInsDocument = self.parsed(SIGN_INS)?;
+        sign_in.changes = next_change(&document);
+        document.sign_ins.insert(key.to_string(), sign_in);
+        self.write(SIGN_INS, &document)
+    }
+
+    fn remove_secrets(&self, key: &ServerKey) -> Result<(), AuthError> {
         let mut tokens: TokensDocument = self.parsed(TOKENS)?;
         if tokens.tokens.remove(key.as_str()).is_some() {
             self.write(TOKENS, &tokens)?;
@@ -175,7 +237,7 @@ impl SignIns {
             .lock_file(WRITE_LOCK)
             .and_then(|file| {
                 while let Err(error) = flock(&file, FlockOperation::LockExclusive) {
-                    if error != rustix::io::Errno::INTR {
+                    if error != Errno::INTR {
                         return Err(error.into());
                     }
                 }

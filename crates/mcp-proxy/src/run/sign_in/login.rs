@@ -4,7 +4,9 @@ use std::io::{BufRead as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use mcp_proxy_auth::{PendingLogin, ServerSignIn, SignInFacts, SignInState, open_browser};
+use mcp_proxy_auth::{
+    AuthError, PendingLogin, ServerSignIn, SignInFacts, SignInState, open_browser,
+};
 use mcp_proxy_wire::terminal_text::sanitize;
 use tokio::sync::mpsc;
 use url::Url;
@@ -79,7 +81,10 @@ async fn wait(login: &mut PendingLogin, mut lines: mpsc::Receiver<String>) -> Re
                 Some(line) if line.trim().is_empty() => {}
                 Some(line) => match login.pasted(line.trim()).await {
                     Ok(facts) => return Ok(facts),
-                    Err(error) => printer::say(&format!("mcp-proxy: {error}")),
+                    Err(error @ AuthError::NotTheRedirect { .. }) => {
+                        printer::say(&format!("mcp-proxy: {error}"));
+                    }
+                    Err(error) => return Err(error.into()),
                 },
                 None => takes_lines = false,
             },
