@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mcp_proxy_core::{
-    Caller, CarryEnd, CarryOptions, Dial, Link, LinkEnd, MemoryBudget, NewConnection, Peer,
-    ProxyRun, QueueReader, carry, run_in_background,
+    Caller, CarryEnd, CarryOptions, Dial, Link, LinkEnd, LinkFailure, MemoryBudget, NewConnection,
+    Peer, ProxyRun, QueueReader, carry, run_in_background,
 };
 use mcp_proxy_spill::{SpillOwner, SpillStore};
 use mcp_proxy_wire::{ErrorCode, Frame, Message, Side};
@@ -28,10 +28,11 @@ use tokio::sync::{Notify, mpsc, watch};
 use crate::catalog::{ServerIndex, ServerListing};
 use crate::hub::{
     AnswerRendering, AuditRecord, CallerKey, CatalogBuild, Hub, HubAction, HubWork, LinkClosed,
-    NewServer, ServerChange, ServerChangeError, ServerStatus, WrittenUpTo,
+    NewServer, ServerChange, ServerChangeError, ServerStatus, SignInChange, WrittenUpTo,
 };
 use crate::server_link::{ClientId, LinkId};
 use crate::settings::{HubSettings, ServerSettings};
+use crate::sign_in_need::SignInNeed;
 use client_queue::{ClientQueue, client_queue};
 use sending::RefusedBy;
 use tracking_writer::{TrackingWriter, WriteTracker};
@@ -267,6 +268,11 @@ impl HubDriver {
         self.lock().hub.server_printed(name, line)
     }
 
+    /// The user's sign-in to this server has changed.
+    pub fn sign_in_changed(&self, name: &str, change: SignInChange) {
+        self.with_hub(|hub| hub.sign_in_changed(name, change, Instant::now()));
+    }
+
     /// Changes the state of one server.
     pub fn change_server(&self, name: &str, change: ServerChange) -> Result<(), ServerChangeError> {
         let mut outcome = Ok(());
@@ -499,7 +505,7 @@ impl HubDriver {
             dialled = dial(Arc::clone(&connection)) => dialled,
             () = &mut ended => Err(LinkEnd::Closed),
         };
-        let (reason, is_orderly) = match dialled {
+        let (reason, is_orderly, sign_in) = match dialled {
             Ok(to_server) => {
                 self.with_hub(|hub| hub.link_opened(link));
                 let tracker = WriteTracker::new(to_server.writer);
@@ -516,24 +522,36 @@ impl HubDriver {
                 let end = carry(&connection, to_hub, to_server, self.carry, ended).await;
                 let written = WrittenUpTo(tracker.highest_read());
                 self.lock().hub.link_written(link, written);
-                let is_orderly = match &end {
-                    CarryEnd::Server => true,
-                    CarryEnd::Failed(failure) => failure.orderly,
-                    CarryEnd::Client | CarryEnd::Stopped => false,
+                let (is_orderly, sign_in) = match &end {
+                    CarryEnd::Server => (true, None),
+                    CarryEnd::Failed(failure) => (failure.orderly, sign_in_need(failure)),
+                    CarryEnd::Client | CarryEnd::Stopped => (false, None),
                 };
-                (end.text().to_owned(), is_orderly)
+                (end.text().to_owned(), is_orderly, sign_in)
             }
-            Err(end) => (end.to_string(), false),
+            Err(LinkEnd::Failed(failure)) => {
+                let sign_in = sign_in_need(&failure);
+                (failure.text, false, sign_in)
+            }
+            Err(LinkEnd::Closed) => (LinkEnd::Closed.to_string(), false, None),
         };
         connection.close(&reason);
         self.with_state(|state| {
             state.links.remove(&link);
             if !state.is_closing {
-                let closed = LinkClosed { reason, is_orderly };
+                let closed = LinkClosed {
+                    reason,
+                    is_orderly,
+                    sign_in,
+                };
                 state.hub.link_closed(link, &closed, Instant::now());
             }
         });
     }
+}
+
+fn sign_in_need(failure: &LinkFailure) -> Option<SignInNeed> {
+    SignInNeed::of_failure(failure.code, &failure.text, failure.data.as_deref())
 }
 
 /// Does something that takes milliseconds, on a runtime of several threads without keeping its other tasks waiting.

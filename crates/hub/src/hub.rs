@@ -33,6 +33,7 @@ mod result_references;
 mod roots;
 mod server_listening;
 mod servers;
+mod sign_in;
 mod spilling;
 mod stopping;
 mod subscriptions;
@@ -52,6 +53,7 @@ use crate::catalog::{Catalog, CatalogView, ServerIndex, ServerListing};
 use crate::proxy_tool::ProxyToolOptions;
 use crate::server_link::{CallId, ClientId, LinkId, ServerLink};
 use crate::settings::{HubSettings, ServerSettings};
+use crate::sign_in_need::SignInNeed;
 use batches::{Batch, BatchId};
 use call_gate::CallGate;
 use calls::Call;
@@ -68,6 +70,7 @@ use result_cache::ResultCache;
 use roots::RootsQuestion;
 use servers::{LinkOwner, Server};
 pub use servers::{ServerState, ServerStatus};
+pub use sign_in::SignInChange;
 pub use spilling::DeclaredOutput;
 pub(crate) use spilling::{SpillReader, shorten_result};
 use subscriptions::Subscriptions;
@@ -163,6 +166,8 @@ pub struct LinkClosed {
     pub reason: String,
     /// The server has ended by itself without a failure: a process with status 0.
     pub is_orderly: bool,
+    /// It has ended because the server wants a sign-in.
+    pub sign_in: Option<SignInNeed>,
 }
 
 /// Requests of a link with numbers up to this one may have reached the server. Later ones have certainly not.

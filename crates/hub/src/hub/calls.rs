@@ -17,6 +17,7 @@ use super::{Hub, WrittenUpTo, eras};
 use crate::catalog::{Hints, ServerIndex};
 use crate::proxy_tool::CapabilityType;
 use crate::server_link::{CallId, ClientId, LinkId, cancel_of};
+use crate::sign_in_need::SignInNeed;
 
 /// A request that was, or will be, sent to a server.
 #[derive(Debug)]
@@ -261,6 +262,9 @@ impl Hub {
             };
         }
         let code = message.error_code().map(ErrorCode);
+        if let Some(need) = SignInNeed::of_answer(&message) {
+            return self.call_refused_for_sign_in(id, &need, now);
+        }
         let lost = code.is_some_and(is_lost);
         let written = match code {
             // The server has refused it together with its session, and so has not run it.
@@ -278,7 +282,9 @@ impl Hub {
             let text = self.own_error_text(id, code, &message);
             return self.fail_call(id, code, &text, now);
         }
-        let ttl = self.server(call.server).settings.cache_ttl;
+        let server = call.server;
+        self.note_answer(server);
+        let ttl = self.server(server).settings.cache_ttl;
         if let (Some(ttl), Some(call)) = (ttl, self.calls.get(&id)) {
             Hub::keep_result(&mut self.cache, call, &message, now + ttl);
         }

@@ -216,7 +216,7 @@ impl Hub {
             .collect()
     }
 
-    fn server_named(&self, name: &str) -> Option<ServerIndex> {
+    pub(super) fn server_named(&self, name: &str) -> Option<ServerIndex> {
         self.server_indices()
             .find(|index| self.server(*index).name() == name)
     }

@@ -37,6 +37,7 @@ mod rewriting;
 mod roots;
 mod server_errors;
 mod settling;
+mod sign_in;
 mod standing;
 mod stored_results;
 mod tasks;

@@ -12,7 +12,7 @@ use mcp_proxy_hub::dispatch_tool::DispatchToolOptions;
 use mcp_proxy_hub::proxy_tool::ProxyToolOptions;
 use mcp_proxy_hub::{
     CatalogBuild, ClientId, Hub, HubAction, HubSettings, KnownEras, LinkClosed, LinkId, NewServer,
-    OwnTool, OwnToolUse, ProfileSettings, ServerChange, ServerNaming, ServerSettings,
+    OwnTool, OwnToolUse, ProfileSettings, ServerChange, ServerNaming, ServerSettings, SignInChange,
     SpillSettings, ToolExposure, ViewFilter, WrittenUpTo, default_prefix,
 };
 use mcp_proxy_wire::Message;
@@ -175,6 +175,7 @@ impl Transcript {
         let closed = LinkClosed {
             reason: reason.to_owned(),
             is_orderly: false,
+            sign_in: None,
         };
         let link = self.links[&server];
         self.hub.link_closed(link, &closed, self.now);
@@ -187,6 +188,7 @@ impl Transcript {
         let closed = LinkClosed {
             reason: "it exited".to_owned(),
             is_orderly: true,
+            sign_in: None,
         };
         let link = self.links[&server];
         self.hub.link_closed(link, &closed, self.now);
@@ -204,6 +206,7 @@ impl Transcript {
         let closed = LinkClosed {
             reason: reason.to_owned(),
             is_orderly: false,
+            sign_in: None,
         };
         self.hub.link_closed(link, &closed, self.now);
         self.act();
@@ -281,6 +284,13 @@ impl Transcript {
         if let Err(error) = self.hub.change_server("a", change, self.now) {
             self.line(&format!("! refused: {error}"));
         }
+        self.act();
+    }
+
+    /// The user's sign-in to the server `a` has changed.
+    pub(crate) fn sign_in_changed(&mut self, change: SignInChange) {
+        self.line(&format!("! sign-in: {change:?}"));
+        self.hub.sign_in_changed("a", change, self.now);
         self.act();
     }
 

@@ -7,6 +7,7 @@ mod listing_saver;
 mod listings;
 mod one_run;
 mod profiles;
+mod sign_ins;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -61,6 +62,7 @@ pub fn start(config: &Config, hub: &HubTarget, run: &Arc<ProxyRun>) -> Result<()
     }
     start_driver(config, hub, run, known_settings, reports(config, hub))?;
     tokio::spawn(follow(config.clone(), hub.clone()));
+    tokio::spawn(sign_ins::follow(config.clone(), hub.clone()));
     Ok(())
 }
 
@@ -257,6 +259,7 @@ impl ServerManagement for HubManagement {
                 connections: 0,
                 health: Some(ServerHealth {
                     scope: server.map(scope).unwrap_or_default(),
+                    sign_in: server.and_then(|server| sign_ins::health(&self.config, server)),
                     ..health(&self.config, &status)
                 }),
                 name: status.name,
@@ -310,6 +313,7 @@ fn health(config: &Config, status: &ServerStatus) -> ServerHealth {
         ServerState::Stopped => ("stopped", None),
         ServerState::Starting => ("starting", None),
         ServerState::Ready => ("ready", None),
+        ServerState::NeedsSignIn(reason) => ("needs sign-in", Some(reason)),
         ServerState::Failed(reason) => ("failed", Some(reason)),
     };
     let [tools, resources, templates, prompts] = status.counts.map(|count| count as u64);
@@ -324,6 +328,7 @@ fn health(config: &Config, status: &ServerStatus) -> ServerHealth {
         stale: status.stale,
         restarts: status.restarts.into(),
         scope: String::new(),
+        sign_in: None,
         own_sessions: status.own_sessions as u64,
         warnings: status.warnings.iter().map(masked).collect(),
     }

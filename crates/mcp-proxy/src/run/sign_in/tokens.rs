@@ -17,6 +17,21 @@ pub fn token_source(
     target: &Target,
     name: Option<&str>,
 ) -> Option<Arc<dyn TokenSource>> {
+    let Target::Url { url, .. } = target else {
+        return None;
+    };
+    let sign_in = server_sign_in(config, target)?;
+    let command = login_command(&config.masks, sign_in.server(), name);
+    Some(Arc::new(SignInTokens {
+        sign_in,
+        command,
+        server: url.clone(),
+        teller: (name.is_none() && !config.quiet).then(|| config.sign_ins.clone()),
+    }))
+}
+
+/// The sign-in to a server. `None` as above.
+pub fn server_sign_in(config: &Config, target: &Target) -> Option<ServerSignIn> {
     let Target::Url {
         url,
         headers,
@@ -37,14 +52,7 @@ pub fn token_source(
         ca_file: ca_file.clone(),
         ..auth.as_deref().cloned().unwrap_or_default()
     };
-    let sign_in = sign_in(config, url, settings)?;
-    let command = login_command(&config.masks, sign_in.server(), name);
-    Some(Arc::new(SignInTokens {
-        sign_in,
-        command,
-        server: url.clone(),
-        teller: (name.is_none() && !config.quiet).then(|| config.sign_ins.clone()),
-    }))
+    sign_in(config, url, settings)
 }
 
 fn sign_in(config: &Config, url: &Uri, settings: AuthSettings) -> Option<ServerSignIn> {
