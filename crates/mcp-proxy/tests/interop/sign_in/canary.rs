@@ -98,8 +98,8 @@ fn no_secret_of_a_sign_in_is_written_or_shown() {
     // A login, looked at while it waits for its person.
     let mut login = person.command(&["login", &server.url, "--no-browser", "--scope", "openid"]);
     let login = RunningProgram::start(loud(&mut login));
-    let url = format!("http://{}", login.wait_for("http://127.0.0.1"));
-    let url = url.replace("http://:", "http://127.0.0.1:");
+    let page = format!("{}/auth", issuer.url);
+    let url = page.clone() + &login.wait_for(&page);
     evidence.add_processes(login.id());
     let mut browser = Command::new(person.path("browser"));
     let pages = finish(person.with_environment(browser.arg(&url)), LIMIT);

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::hub_client::HubClient;
-use super::person::Person;
+use super::person::{Person, login_command};
 use super::servers::{AuthorizationServer, ProtectedServer};
 use crate::fixtures::{self, PROXY};
 use crate::process::RunningProgram;
@@ -36,9 +36,10 @@ fn requests_without_credentials_get_the_token_and_others_pass_unchanged() {
     let issuer = AuthorizationServer::start(&[]);
     let server = issuer.protected_server(&[]);
     let person = Person::new();
-    let (_proxy, url) = front(&person, &server.url);
-    let command = person.call(&url, "whoami").needs_sign_in();
-    person.type_in(&command);
+    let (proxy, url) = front(&person, &server.url);
+    // The refusal passes unchanged; the person at the proxy is told what it means.
+    assert!(!person.call(&url, "whoami").0.status.success());
+    person.type_in(&login_command(&proxy.wait_for("needs sign-in")));
     assert_eq!(person.call(&url, "whoami").text(), "ada: notes:read");
     issuer.forget_access_tokens();
     assert_eq!(HubClient::connect(&url).call("whoami"), "ada: notes:read");
