@@ -4,6 +4,7 @@
 //! last, so whoever reads `sign-ins.json` first finds tokens that are at least as new.
 
 mod document;
+mod keychain;
 mod private_folder;
 
 use std::io;
@@ -18,6 +19,7 @@ use crate::server_key::ServerKey;
 use crate::{AuthError, SignInState};
 pub(crate) use document::{AuthorizationServer, SecretsPlace, SignIn, SignInSecrets, StoredSignIn};
 use document::{SignInsDocument, TokensDocument};
+use keychain::Keychain;
 use private_folder::PrivateFolder;
 
 const SIGN_INS: &str = "sign-ins.json";
@@ -57,6 +59,8 @@ impl Generation {
 #[derive(Debug)]
 pub struct SignIns {
     folder: PrivateFolder,
+    choice: TokenStoreChoice,
+    keychain: Keychain,
     /// The file as it was when it was last read.
     read: Mutex<(Generation, Arc<SignInsDocument>)>,
 }
@@ -64,12 +68,13 @@ pub struct SignIns {
 impl SignIns {
     /// Opens the folder, and creates it if need be. Nothing is read yet.
     pub fn open(folder: PathBuf, choice: TokenStoreChoice) -> Result<Arc<SignIns>, AuthError> {
-        let _ = choice;
         let folder = PrivateFolder::open_or_create(&folder).map_err(|error| AuthError::Folder {
             why: error.to_string(),
         })?;
         Ok(Arc::new(SignIns {
             folder,
+            choice,
+            keychain: Keychain::default(),
             read: Mutex::default(),
         }))
     }
@@ -104,7 +109,11 @@ impl SignIns {
     fn secrets(&self, key: &ServerKey, place: SecretsPlace) -> Result<SignInSecrets, AuthError> {
         match place {
             SecretsPlace::None => Ok(SignInSecrets::default()),
-            SecretsPlace::File | SecretsPlace::Keychain => {
+            SecretsPlace::Keychain => match self.keychain.get(key) {
+                Ok(secrets) => Ok(secrets.unwrap_or_default()),
+                Err(_) => Err(AuthError::Keychain),
+            },
+            SecretsPlace::File => {
                 let mut document: TokensDocument = self.parsed(TOKENS)?;
                 Ok(document.tokens.remove(key.as_str()).unwrap_or_default())
             }
@@ -119,18 +128,33 @@ impl SignIns {
         secrets: SignInSecrets,
     ) -> Result<(), AuthError> {
         let _lock = self.write_lock()?;
-        let mut tokens: TokensDocument = self.parsed(TOKENS)?;
-        tokens.tokens.insert(key.to_string(), secrets);
-        self.write(TOKENS, &tokens)?;
-        sign_in.secrets = SecretsPlace::File;
-        self.put(key, sign_in)
+        let old_place = self.sign_in(key)?.unwrap_or_default().secrets;
+        let is_in_keychain =
+            self.choice == TokenStoreChoice::Keychain && self.keychain.set(key, &secrets).is_ok();
+        sign_in.secrets = match is_in_keychain {
+            true => SecretsPlace::Keychain,
+            false => {
+                let mut tokens: TokensDocument = self.parsed(TOKENS)?;
+                tokens.tokens.insert(key.to_string(), secrets);
+                self.write(TOKENS, &tokens)?;
+                SecretsPlace::File
+            }
+        };
+        let place = sign_in.secrets;
+        self.put(key, sign_in)?;
+        if place != old_place {
+            // The old tokens are of no more use. A keychain that is not there cannot remove them.
+            let _ = self.remove_secrets(key, old_place);
+        }
+        Ok(())
     }
 
     /// Removes the secrets of a sign-in that has ended. What the next login needs stays.
     pub(crate) fn end(&self, key: &ServerKey, ended: SignIn) -> Result<(), AuthError> {
         let _lock = self.write_lock()?;
+        let place = self.sign_in(key)?.unwrap_or_default().secrets;
         self.put(key, ended)?;
-        self.remove_secrets(key)
+        self.remove_secrets(key, place)
     }
 
     /// Remembers scopes for the next login, up to `max`. Returns all that are missing.
@@ -180,10 +204,11 @@ impl SignIns {
     pub(crate) fn forget(&self, key: &ServerKey) -> Result<(), AuthError> {
         let _lock = self.write_lock()?;
         let mut document: SignInsDocument = self.parsed(SIGN_INS)?;
-        if document.sign_ins.remove(key.as_str()).is_some() {
-            self.write(SIGN_INS, &document)?;
-        }
-        self.remove_secrets(key)
+        let Some(sign_in) = document.sign_ins.remove(key.as_str()) else {
+            return Ok(());
+        };
+        self.write(SIGN_INS, &document)?;
+        self.remove_secrets(key, sign_in.secrets)
     }
 
     fn put(&self, key: &ServerKey, mut sign_in: SignIn) -> Result<(), AuthError> {
@@ -193,7 +218,14 @@ impl SignIns {
         self.write(SIGN_INS, &document)
     }
 
-    fn remove_secrets(&self, key: &ServerKey) -> Result<(), AuthError> {
+    fn remove_secrets(&self, key: &ServerKey, place: SecretsPlace) -> Result<(), AuthError> {
+        match place {
+            SecretsPlace::None => return Ok(()),
+            SecretsPlace::Keychain => {
+                return self.keychain.remove(key).map_err(|_| AuthError::Keychain);
+            }
+            SecretsPlace::File => {}
+        }
         let mut tokens: TokensDocument = self.parsed(TOKENS)?;
         if tokens.tokens.remove(key.as_str()).is_some() {
             self.write(TOKENS, &tokens)?;
@@ -259,3 +291,6 @@ fn file_error(file: &'static str, what: &'static str, error: &io::Error) -> Auth
         why: error.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests;

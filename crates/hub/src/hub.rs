@@ -34,6 +34,7 @@ mod roots;
 mod server_listening;
 mod servers;
 mod sign_in;
+mod sign_in_pages;
 mod spilling;
 mod stopping;
 mod subscriptions;
@@ -71,6 +72,8 @@ use roots::RootsQuestion;
 use servers::{LinkOwner, Server};
 pub use servers::{ServerState, ServerStatus};
 pub use sign_in::SignInChange;
+pub(crate) use sign_in_pages::SIGN_IN_PATIENCE;
+pub use sign_in_pages::SignInId;
 pub use spilling::DeclaredOutput;
 pub(crate) use spilling::{SpillReader, shorten_result};
 use subscriptions::Subscriptions;
@@ -112,6 +115,15 @@ pub enum HubAction {
     Work(Box<HubWork>),
     /// Remove the results in files that this client had.
     ForgetFiles(SpillOwner),
+    /// Begin a sign-in to a server, and report its page to [`Hub::sign_in_begun`] and its end to [`Hub::sign_in_ended`].
+    BeginSignIn {
+        /// What it is called from now on.
+        sign_in: SignInId,
+        /// The server.
+        server: ServerIndex,
+    },
+    /// Nobody waits for this sign-in any more.
+    EndSignIn(SignInId),
     /// Keep what a server offers for the next start.
     SaveListing {
         /// The server's name.

@@ -32,12 +32,14 @@ pub use catalog::{
     PublicDefinition, ServerIndex, ServerListing, ToolExposure, UnusableDefinition, ViewFilter,
     changed_kinds,
 };
-pub use driver::{HubBacklog, HubDriver, HubReports, HubServer, MemoryLoad};
+pub use driver::{
+    BeginSignIn, HubBacklog, HubDriver, HubReports, HubServer, MemoryLoad, ServerRoute, SignInPage,
+};
 pub use hub::{
     AnswerRendering, AuditRecord, BuiltCatalog, BuiltConfiguration, CallOutcome, CallerKey,
     CatalogBuild, DeclaredOutput, FinishedWork, Hub, HubAction, HubWork, LinkClosed,
     NewConfiguration, NewServer, RenderedAnswer, ServerChange, ServerChangeError, ServerState,
-    ServerStatus, SignInChange, WrittenUpTo,
+    ServerStatus, SignInChange, SignInId, WrittenUpTo,
 };
 pub use mcp_proxy_tool as proxy_tool;
 pub(crate) use mcp_proxy_tool::{json, json_text, tool_values, wording};

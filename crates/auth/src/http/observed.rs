@@ -12,6 +12,7 @@ use url::Url;
 use super::SafeClient;
 use crate::AuthError;
 use crate::oauth_error::refusal_of;
+use crate::server_key::host_of;
 
 /// A client for one operation, which remembers why it failed.
 #[derive(Debug)]
@@ -59,6 +60,11 @@ impl ObservedClient {
             Ok(response) if is_post => {
                 url.and_then(|url| refusal_of(&url, response.status(), response.body()))
             }
+            // rmcp takes the same ones for failures of the authorization server.
+            Ok(response) if is_down(response.status()) => url.map(|url| AuthError::Status {
+                host: host_of(&url),
+                status: response.status().as_u16(),
+            }),
             Ok(_) => None,
         };
         if let Ok(response) = &answer
@@ -72,6 +78,10 @@ impl ObservedClient {
     fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_down(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429)
 }
 
 impl OAuthHttpClient for ObservedClient {

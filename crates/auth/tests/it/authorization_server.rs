@@ -46,7 +46,6 @@ pub struct State {
 /// A request that arrived.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    pub method: String,
     pub path: String,
     pub headers: HeaderMap,
     /// Of the query or the body.
@@ -202,7 +201,6 @@ async fn answer(
         None => form_urlencoded::parse(&body),
     };
     let seen = Seen {
-        method: head.method.to_string(),
         path: path.clone(),
         headers: head.headers,
         form: pairs.into_owned().collect(),

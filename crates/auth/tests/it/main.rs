@@ -3,3 +3,5 @@
 mod authorization_server;
 mod browser;
 mod logging_in;
+mod refusing;
+mod renewing;

@@ -10,6 +10,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::Hub;
 use super::catalog_build::WARNINGS_SHOWN;
+use super::sign_in_pages::PendingSignIn;
 use crate::catalog::{ChangedKinds, ServerIndex, ServerListing};
 use crate::config::{SharingScope, StartMode};
 use crate::server_link::{ClientId, LinkId, ServerDescription};
@@ -113,6 +114,8 @@ pub(super) struct Server {
     pub(super) last_error: Option<String>,
     /// What a person has to do before it answers.
     pub(super) sign_in_need: Option<SignInNeed>,
+    /// The sign-in that clients wait for.
+    pub(super) pending_sign_in: Option<PendingSignIn>,
     /// What it printed on stderr last, the oldest line first.
     pub(super) last_stderr: VecDeque<String>,
     /// Lines that it printed while it failed to start, as hashes.
@@ -154,6 +157,7 @@ impl Server {
             restarts: 0,
             last_error: None,
             sign_in_need: None,
+            pending_sign_in: None,
             last_stderr: VecDeque::new(),
             seen_stderr: FxHashSet::default(),
             retry_at: None,

@@ -34,8 +34,10 @@ impl Hub {
         match (change, &server.sign_in_need) {
             (SignInChange::Account, _) | (_, Some(_)) => self.reconnect(index, now),
             (SignInChange::Scopes, None) if server.is_running() => self.list_again(index, now),
-            (SignInChange::Scopes | SignInChange::Renewed, None) => {}
+            (SignInChange::Scopes, None) => {}
+            (SignInChange::Renewed, None) => return,
         }
+        self.resume_signed_in(index, now);
     }
 
     /// Ends what was said under another sign-in, and begins again. Calls that wait for the server continue to wait.
@@ -110,6 +112,13 @@ impl Hub {
     }
 
     fn call_needs_sign_in(&mut self, id: CallId, need: &SignInNeed, now: Instant) {
+        if !self.wait_for_sign_in(id, need, now) {
+            self.refuse_for_sign_in(id, need, now);
+        }
+    }
+
+    /// Tells a call's client what to do.
+    pub(super) fn refuse_for_sign_in(&mut self, id: CallId, need: &SignInNeed, now: Instant) {
         let Some(call) = self.calls.get(&id) else {
             return;
         };

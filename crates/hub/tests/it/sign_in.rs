@@ -20,22 +20,27 @@ fn answer(id: u32, error: &str) -> String {
 }
 
 /// The newest link of the server `a` is refused.
-fn refuse(hub: &mut Transcript) {
+pub(crate) fn refuse(hub: &mut Transcript) {
     hub.server_opens(1);
     hub.server_says(1, &answer(1, NEEDED));
 }
 
 /// The server `a` needs a sign-in, and a client is there.
 fn refused() -> Transcript {
+    refused_before("{}")
+}
+
+/// The same, with a client that can do this.
+pub(crate) fn refused_before(capabilities: &str) -> Transcript {
     let mut hub = Transcript::new(settings(), vec![server("a")]);
     refuse(&mut hub);
     hub.client();
-    hub.initialize(1, "{}");
+    hub.initialize(1, capabilities);
     hub.take();
     hub
 }
 
-fn assert_refused(answer: &Value) {
+pub(crate) fn assert_refused(answer: &Value) {
     assert_eq!(answer["error"]["code"], -31016, "{answer}");
     assert_eq!(answer["error"]["message"], SENTENCE);
     assert_eq!(answer["error"]["data"]["signIn"]["name"], "a");

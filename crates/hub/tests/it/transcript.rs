@@ -13,7 +13,7 @@ use mcp_proxy_hub::proxy_tool::ProxyToolOptions;
 use mcp_proxy_hub::{
     CatalogBuild, ClientId, Hub, HubAction, HubSettings, KnownEras, LinkClosed, LinkId, NewServer,
     OwnTool, OwnToolUse, ProfileSettings, ServerChange, ServerNaming, ServerSettings, SignInChange,
-    SpillSettings, ToolExposure, ViewFilter, WrittenUpTo, default_prefix,
+    SignInId, SpillSettings, ToolExposure, ViewFilter, WrittenUpTo, default_prefix,
 };
 use mcp_proxy_wire::Message;
 use serde_json::Value;
@@ -33,6 +33,8 @@ pub(crate) struct Transcript {
     builds: Option<Vec<CatalogBuild>>,
     /// How often a listing was kept for the next start.
     saved: usize,
+    /// The sign-in that was begun last.
+    sign_in: Option<SignInId>,
     text: String,
 }
 
@@ -112,6 +114,7 @@ impl Transcript {
             servers: BTreeMap::new(),
             builds: None,
             saved: 0,
+            sign_in: None,
             text: String::new(),
         };
         transcript.act();
@@ -294,6 +297,21 @@ impl Transcript {
         self.act();
     }
 
+    /// The page of the last sign-in that was begun is known.
+    pub(crate) fn sign_in_begun(&mut self, url: &str) {
+        self.line("! the page is known");
+        self.hub.sign_in_begun(self.sign_in.unwrap(), url, self.now);
+        self.act();
+    }
+
+    /// The last sign-in that was begun is over.
+    pub(crate) fn sign_in_ended(&mut self, outcome: Result<(), String>) {
+        self.line(&format!("! sign-in: {outcome:?}"));
+        self.hub
+            .sign_in_ended(self.sign_in.unwrap(), outcome, self.now);
+        self.act();
+    }
+
     /// Plays a legacy server with these tools until its lists are read.
     pub(crate) fn start_server(&mut self, server: usize, tools: &str) {
         self.server_opens(server);
@@ -380,6 +398,11 @@ impl Transcript {
                     let number = self.clients.iter().position(|id| *id == client).unwrap() + 1;
                     format!("C{number}< {}", shown(&message))
                 }
+                HubAction::BeginSignIn { sign_in, server } => {
+                    self.sign_in = Some(sign_in);
+                    format!("! begin sign-in S{}", usize::from(server.0) + 1)
+                }
+                HubAction::EndSignIn(_) => "! end sign-in".to_owned(),
                 HubAction::CloseClient(client) => format!("! disconnect {client:?}"),
                 HubAction::BuildCatalog(build) if self.builds.is_some() => {
                     self.builds.as_mut().unwrap().push(build);

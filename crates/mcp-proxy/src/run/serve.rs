@@ -22,7 +22,7 @@ use mcp_proxy_core::{CarryOptions, Dial, InProcessServer, LinkEnd, Peer, ProxyRu
 use mcp_proxy_hub::config::{ServerName, SharingScope};
 use mcp_proxy_hub::{
     AuditRecord, CallOutcome, HubDriver, HubReports, HubServer, NewServer, ServerChange,
-    ServerListing, ServerSettings, ServerState, ServerStatus,
+    ServerListing, ServerRoute, ServerSettings, ServerState, ServerStatus,
 };
 use mcp_proxy_transport::http::Admission;
 use mcp_proxy_wire::terminal_text::sanitize;
@@ -75,11 +75,9 @@ pub fn start_driver(
     reports: HubReports,
 ) -> Result<Arc<HubDriver>> {
     let servers = hub.servers.iter().map(|server| {
-        let (peer, dial) = route(config, server)?;
         Ok(HubServer {
             settings: settings(server),
-            peer,
-            dial,
+            route: server_route(config, hub, server)?,
         })
     });
     let carry = CarryOptions {
@@ -98,7 +96,17 @@ pub fn start_driver(
     Ok(driver)
 }
 
-/// What a server is to the record, and how it is reached.
+/// How a server is reached, and signed in to.
+fn server_route(config: &Config, hub: &HubTarget, server: &HubServerTarget) -> Result<ServerRoute> {
+    let (peer, dial) = route(config, server)?;
+    Ok(ServerRoute {
+        peer,
+        dial,
+        sign_in: sign_ins::begin(config, hub, server),
+    })
+}
+
+/// What a server is to the record, and how it is dialled.
 fn route(config: &Config, server: &HubServerTarget) -> Result<(Peer, Dial)> {
     let name = server.name();
     Ok(match &server.target {
@@ -166,7 +174,7 @@ pub fn reload(config: &Config, hub: &HubTarget) -> Result<()> {
     let _turn = hub.source.reloading.lock();
     let (settings, servers, changes) = hub.source.read_again(&config.masks)?;
     let servers = servers.iter().map(|server| {
-        let (peer, dial) = route(config, server)?;
+        let route = server_route(config, hub, server)?;
         let is_changed = [&changes.added, &changes.changed]
             .iter()
             .any(|names| names.iter().any(|name| name.as_str() == server.name()));
@@ -174,7 +182,7 @@ pub fn reload(config: &Config, hub: &HubTarget) -> Result<()> {
             true => NewServer::Changed(Box::new(known_settings(server))),
             false => NewServer::Unchanged(server.name().to_owned()),
         };
-        Ok((server, peer, dial))
+        Ok((server, route))
     });
     let servers = servers.collect::<Result<Vec<_>>>()?;
     driver.reconfigure(settings, servers);

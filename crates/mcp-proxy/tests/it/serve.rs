@@ -23,6 +23,7 @@ mod reloading;
 mod restarted;
 mod rules;
 mod secrets;
+mod sign_in;
 mod stopping;
 mod ten;
 pub mod test_hub;

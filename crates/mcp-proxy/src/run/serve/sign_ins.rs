@@ -3,12 +3,12 @@
 //! Any process of the user may sign in or out. So the hub looks now and then whether the store has changed, which costs one
 //! system call.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use mcp_proxy_auth::{ServerSignIn, SignInFacts, SignInState};
+use mcp_proxy_auth::{PendingLogin, ServerSignIn, SignInFacts, SignInState};
 use mcp_proxy_control::SignInHealth;
-use mcp_proxy_hub::SignInChange;
+use mcp_proxy_hub::{BeginSignIn, SignInChange, SignInPage};
 use mcp_proxy_session::time_text;
 
 use crate::config::{Config, HubServerKind, HubServerTarget, HubTarget};
@@ -18,7 +18,7 @@ use crate::run::sign_in::server_sign_in;
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// The sign-in to a server, if tokens can be sent to it.
-pub fn sign_in_of(config: &Config, server: &HubServerTarget) -> Option<ServerSignIn> {
+fn sign_in_of(config: &Config, server: &HubServerTarget) -> Option<ServerSignIn> {
     match &server.target {
         Some(HubServerKind::Target(target)) => server_sign_in(config, target),
         Some(HubServerKind::Builtin(_)) | None => None,
@@ -39,6 +39,38 @@ pub fn health(config: &Config, server: &HubServerTarget) -> Option<SignInHealth>
     }
 }
 
+/// How clients are helped to sign in to a server in the middle of a call.
+pub fn begin(config: &Config, hub: &HubTarget, server: &HubServerTarget) -> Option<BeginSignIn> {
+    let sign_in = sign_in_of(config, server)?;
+    if sign_in.needs_no_person() {
+        return None;
+    }
+    let (config, hub) = (config.clone(), hub.clone());
+    Some(Arc::new(move || {
+        let (sign_in, config, hub) = (sign_in.clone(), config.clone(), hub.clone());
+        Box::pin(async move {
+            let pending = sign_in.begin(&[]).await;
+            let pending = pending.map_err(|error| error.to_string())?;
+            Ok(SignInPage {
+                url: pending.url().to_string(),
+                signed_in: Box::pin(signed_in(pending, config, hub)),
+            })
+        })
+    }))
+}
+
+/// Waits for the person. The hub knows of the sign-in before the call continues.
+async fn signed_in(
+    mut pending: PendingLogin,
+    config: Config,
+    hub: HubTarget,
+) -> Result<(), String> {
+    let facts = pending.redirected().await;
+    facts.map_err(|error| error.to_string())?;
+    tell_changes(&config, &hub).await;
+    Ok(())
+}
+
 /// Tells the hub about logins and logouts, wherever they were made.
 pub async fn follow(config: Config, hub: HubTarget) {
     look_aside(&config, &hub, |_, _| ()).await;
@@ -56,7 +88,7 @@ pub async fn follow(config: Config, hub: HubTarget) {
 }
 
 /// Tells the hub now what has changed in its sign-ins.
-pub async fn tell_changes(config: &Config, hub: &HubTarget) {
+async fn tell_changes(config: &Config, hub: &HubTarget) {
     let driver = hub.driver.clone();
     look_aside(config, hub, move |name, change| {
         if let Some(driver) = driver.get() {
