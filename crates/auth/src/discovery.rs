@@ -212,7 +212,7 @@ fn translated(error: RmcpError, client: &ObservedClient, server: &str) -> AuthEr
         }
         RmcpError::MetadataError(text) if text.contains("none published") => bad(
             metadata,
-            "no authorization server that it names may be used and publishes its own",
+            "it names no authorization server that is allowed here and publishes metadata",
         ),
         RmcpError::MetadataError(_) => bad(metadata, "it is incomplete"),
         RmcpError::RegistrationFailed(_) => bad("an answer to the registration", "it has no id"),

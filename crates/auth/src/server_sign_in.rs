@@ -6,7 +6,7 @@ mod renewal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use url::Url;
 
 use crate::discovery::Discovery;
@@ -21,6 +21,8 @@ use crate::{
 
 /// A token is renewed this long before it expires, or after three quarters of a shorter life.
 const RENEW_BEFORE: u64 = 30;
+/// All requests before the browser opens. Each has a deadline of its own.
+const BEGIN_DEADLINE: Duration = Duration::from_secs(60);
 /// Nobody waits longer for the end of tokens that are forgotten anyway.
 const REVOCATION_DEADLINE: Duration = Duration::from_secs(10);
 
@@ -120,7 +122,13 @@ impl ServerSignIn {
 
     /// Begins a login: finds the authorization server, registers with it if need be, and listens for the redirect.
     pub async fn begin(&self, extra_scopes: &[String]) -> Result<PendingLogin, AuthError> {
-        PendingLogin::begin(self, extra_scopes).await
+        let begun = timeout(BEGIN_DEADLINE, PendingLogin::begin(self, extra_scopes)).await;
+        begun.unwrap_or_else(|_| {
+            Err(AuthError::TooSlow {
+                host: self.shared.key.host(),
+                seconds: BEGIN_DEADLINE.as_secs(),
+            })
+        })
     }
 
     /// Revokes the tokens where the authorization server can, and forgets them.
@@ -202,11 +210,14 @@ impl ServerSignIn {
             }
         }
         let offline = "offline_access".to_owned();
-        let supported = discovery.metadata.scopes_supported.as_ref();
-        let is_offered = supported.is_some_and(|supported| supported.contains(&offline));
-        // Without any scope, the authorization server chooses.
-        if is_offered && !scopes.is_empty() && !scopes.contains(&offline) && !self.needs_no_person()
-        {
+        let mut supported = discovery.metadata.scopes_supported.iter().flatten();
+        let is_offered = supported.any(|scope| *scope == offline);
+        if self.needs_no_person() {
+            // rmcp adds it. Machines need no refresh token.
+            let configured = &self.settings().scopes;
+            scopes.retain(|scope| *scope != offline || configured.contains(scope));
+        } else if is_offered && !scopes.is_empty() && !scopes.contains(&offline) {
+            // Without any scope, the authorization server chooses.
             scopes.push(offline);
         }
         Ok(scopes)

@@ -361,11 +361,7 @@ impl HubDriver {
                 HubAction::BeginSignIn { sign_in, server } => {
                     self.begin_sign_in(&mut state, sign_in, server);
                 }
-                HubAction::EndSignIn(sign_in) => {
-                    if let Some(task) = state.sign_ins.remove(&sign_in) {
-                        task.abort();
-                    }
-                }
+                HubAction::EndSignIn(sign_in) => state.end_sign_in(sign_in),
                 HubAction::BuildCatalog(build) => self.build_catalog(build),
                 HubAction::Work(work) => self.work(*work),
                 HubAction::ForgetFiles(owner) => forgotten.push(owner),

@@ -209,6 +209,29 @@ mod tests {
     }
 
     #[test]
+    fn what_a_name_turns_out_to_be_counts_too() {
+        let check = |server: &str, url: &str, address: &str| {
+            let policy = AddressPolicy::new(&Url::parse(server).unwrap(), ["sso.corp".to_owned()]);
+            let url = Url::parse(url).unwrap();
+            policy.check_address(&url, address.parse().unwrap()).is_ok()
+        };
+        let server = "https://mcp.example.com/mcp";
+        for address in ["127.0.0.1", "10.0.0.9", "169.254.169.254", "::1", "fd00::1"] {
+            assert!(!check(server, "https://evil.example.net/token", address));
+            assert!(check(server, "https://SSO.corp./token", address));
+            assert!(check(server, "https://mcp.example.com/token", address));
+        }
+        assert!(check(
+            server,
+            "https://auth.example.net/token",
+            "93.184.216.34"
+        ));
+        let local = "http://127.0.0.1/mcp";
+        assert!(check(local, "https://auth.example.net/token", "127.0.0.1"));
+        assert!(!check(local, "https://auth.example.net/token", "10.0.0.9"));
+    }
+
+    #[test]
     fn the_person_named_the_server_whatever_its_address_is() {
         let server = "https://192.168.0.7/mcp";
         assert_eq!(check(server, "https://192.168.0.7:8443/token"), Ok(()));

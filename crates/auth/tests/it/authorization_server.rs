@@ -27,7 +27,7 @@ pub struct TestServer {
 /// What it knows and what it has seen.
 #[derive(Default)]
 pub struct State {
-    base: String,
+    pub base: String,
     /// Answers that take the place of the usual ones, by path.
     pub replaced: HashMap<&'static str, Answer>,
     /// Paths that never answer.
@@ -140,7 +140,7 @@ impl TestServer {
 
     /// The store, as another process would open it.
     pub fn sign_ins(&self) -> Arc<SignIns> {
-        let folder = self.folder.path().join("sign-ins");
+        let folder = self.folder().join("mcp-proxy");
         SignIns::open(folder, TokenStoreChoice::File).unwrap()
     }
 
@@ -152,9 +152,14 @@ impl TestServer {
         ServerSignIn::new(self.sign_ins(), self.mcp(), settings).unwrap()
     }
 
+    /// A folder for one test.
+    pub fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
     /// All that is in the folder of the store.
     pub fn stored_text(&self) -> String {
-        let folder = self.folder.path().join("sign-ins");
+        let folder = self.folder().join("mcp-proxy");
         let files = std::fs::read_dir(folder).unwrap();
         let texts = files.map(|file| std::fs::read_to_string(file.unwrap().path()).unwrap());
         texts.collect()

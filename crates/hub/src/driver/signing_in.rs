@@ -13,6 +13,9 @@ use crate::hub::{SIGN_IN_PATIENCE, SignInChange, SignInId};
 /// How long it may take to find out where people sign in.
 const BEGIN_DEADLINE: Duration = Duration::from_secs(60);
 
+/// How long a browser may take to fetch the page that says that the person is signed in.
+const LAST_PAGE: Duration = Duration::from_secs(2);
+
 /// A sign-in that waits for its person. Dropping it ends it.
 pub struct SignInPage {
     /// What the person opens.
@@ -36,6 +39,19 @@ impl HubDriver {
         let begin = route.and_then(|route| route.sign_in.clone());
         let task = tokio::spawn(sign_in(self.own.clone(), id, begin));
         state.sign_ins.insert(id, task.abort_handle());
+    }
+}
+
+impl DriverState {
+    /// Ends a sign-in that nobody waits for any more. If it is just done, its person still gets the last page.
+    pub(super) fn end_sign_in(&mut self, id: SignInId) {
+        let Some(task) = self.sign_ins.remove(&id) else {
+            return;
+        };
+        tokio::spawn(async move {
+            tokio::time::sleep(LAST_PAGE).await;
+            task.abort();
+        });
     }
 }
 

@@ -36,6 +36,7 @@ mod rules;
 mod savings;
 mod serve;
 mod sessions;
+mod sign_in;
 mod stopping;
 mod supervisor;
 mod tls;

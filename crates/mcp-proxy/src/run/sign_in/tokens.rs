@@ -22,7 +22,9 @@ pub fn token_source(
     };
     let sign_in = server_sign_in(config, target)?;
     let command = login_command(&config.masks, sign_in.server(), name);
+    let shown = config.masks.url(sign_in.server()).into_owned();
     Some(Arc::new(SignInTokens {
+        shown,
         sign_in,
         command,
         server: url.clone(),
@@ -72,6 +74,8 @@ fn sign_in(config: &Config, url: &Uri, settings: AuthSettings) -> Option<ServerS
 /// The tokens for one server.
 struct SignInTokens {
     sign_in: ServerSignIn,
+    /// The server's URL without what may be a secret.
+    shown: String,
     /// What a person types to sign in.
     command: String,
     server: Uri,
@@ -103,9 +107,10 @@ impl SignInTokens {
         ));
     }
 
-    fn need(&self, missing_scopes: &[String]) -> SignInNeeded {
+    /// What a person has to do. Without `missing_scopes` there is no sign-in, or it has ended.
+    fn need(&self, missing_scopes: Option<&[String]>) -> SignInNeeded {
         let command = &self.command;
-        let text = match missing_scopes {
+        let text = match missing_scopes.unwrap_or_default() {
             [] => format!("needs sign-in: run `{command}`, then try again"),
             scopes => {
                 let scopes = scopes.join(" ");
@@ -117,9 +122,9 @@ impl SignInTokens {
         if let Some(teller) = &self.teller {
             teller.tell_once(format!("{} {text}", self.host()));
         }
-        let mut server = json!({"server": self.sign_in.server()});
-        if !missing_scopes.is_empty() {
-            server["missingScopes"] = json!(missing_scopes);
+        let mut server = json!({"server": self.shown});
+        if let Some(scopes) = missing_scopes {
+            server["missingScopes"] = json!(scopes);
         }
         SignInNeeded {
             text,
@@ -137,8 +142,8 @@ impl SignInTokens {
             .await;
         Ok(match refusal {
             Refusal::Retry(token) => AfterRefusal::SendAgain(header_of(&token)?),
-            Refusal::SignIn => AfterRefusal::SignInNeeded(self.need(&[])),
-            Refusal::MissingScope(scopes) => AfterRefusal::SignInNeeded(self.need(&scopes)),
+            Refusal::SignIn => AfterRefusal::SignInNeeded(self.need(None)),
+            Refusal::MissingScope(scopes) => AfterRefusal::SignInNeeded(self.need(Some(&scopes))),
             Refusal::Failed(error) => return Err(error.to_string()),
             Refusal::NotOurs => AfterRefusal::PassOn,
         })

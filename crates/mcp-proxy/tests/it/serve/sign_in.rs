@@ -1,116 +1,16 @@
 //! A server that asks for a sign-in, next to one that does not.
 
 use std::io::Write as _;
-use std::net::TcpListener;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
+use url::{Position, Url};
 
+use super::protected_server::ProtectedServer;
 use super::test_hub::{TestHub, time};
 use crate::control::test_home::{TestHome, ok};
-use crate::passing::read_request;
-use crate::programs::request;
-
-/// A server over HTTP that answers those who come with the right token.
-struct ProtectedServer {
-    address: String,
-    /// The token that it accepts.
-    accepted: Arc<Mutex<&'static str>>,
-    /// The methods of the requests, with their `Authorization` headers.
-    seen: Arc<Mutex<Vec<(String, Option<String>)>>>,
-}
-
-impl ProtectedServer {
-    fn start() -> ProtectedServer {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        let seen = Arc::default();
-        let server = ProtectedServer {
-            address,
-            accepted: Arc::new(Mutex::new("good")),
-            seen: Arc::clone(&seen),
-        };
-        let accepted = Arc::clone(&server.accepted);
-        std::thread::spawn(move || {
-            for connection in listener.incoming() {
-                let mut connection = connection.unwrap();
-                let request = read_request(&connection);
-                let answer = answer(&request, &accepted, &seen);
-                let _ = connection.write_all(answer.as_bytes());
-            }
-        });
-        server
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}/mcp", self.address)
-    }
-
-    /// What other tokens than this one came with requests.
-    fn tokens(&self) -> Vec<Option<String>> {
-        let seen = self.seen.lock().unwrap();
-        let mut tokens: Vec<_> = seen.iter().map(|(_, token)| token.clone()).collect();
-        tokens.sort();
-        tokens.dedup();
-        tokens
-    }
-
-    fn count(&self, method: &str) -> usize {
-        let seen = self.seen.lock().unwrap();
-        seen.iter().filter(|(seen, _)| seen == method).count()
-    }
-}
-
-fn answer(
-    request: &str,
-    accepted: &Mutex<&'static str>,
-    seen: &Mutex<Vec<(String, Option<String>)>>,
-) -> String {
-    let Some((head, body)) = request.split_once("\r\n\r\n") else {
-        return String::new();
-    };
-    let token = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(": ")?;
-        name.eq_ignore_ascii_case("authorization")
-            .then(|| value.to_owned())
-    });
-    let message: Value = serde_json::from_str(body).unwrap_or_default();
-    let method = message["method"].as_str().unwrap_or_default();
-    let expected = format!("Bearer {}", accepted.lock().unwrap());
-    let is_good = token.as_deref() == Some(&expected);
-    seen.lock().unwrap().push((method.to_owned(), token));
-    if !is_good {
-        let challenge = "www-authenticate: Bearer error=\"invalid_token\"\r\n";
-        return http("401 Unauthorized", challenge, "who are you?");
-    }
-    if method == "tools/call" && message["params"]["name"] == "write" {
-        let challenge =
-            "www-authenticate: Bearer error=\"insufficient_scope\", scope=\"write\"\r\n";
-        return http("403 Forbidden", challenge, "");
-    }
-    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
-    let result = match method {
-        "" => return http("405 Method Not Allowed", "", ""),
-        "initialize" => {
-            json!({"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}})
-        }
-        "tools/list" => json!({"tools": [tool("read"), tool("write")]}),
-        "tools/call" => json!({"content": [{"type": "text", "text": "read"}]}),
-        _ if message["id"].is_null() => return http("202 Accepted", "", ""),
-        _ => json!({}),
-    };
-    let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
-    http("200 OK", "", &answer.to_string())
-}
-
-fn http(status: &str, headers: &str, body: &str) -> String {
-    let length = body.len();
-    format!(
-        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    )
-}
+use crate::programs::{INITIALIZED, StdioProgram, request};
 
 /// What another process writes when somebody signs in.
 fn sign_in(home: &TestHome, server: &str, token: &str) {
@@ -228,8 +128,10 @@ fn a_token_that_is_refused_in_the_middle_fails_the_call_with_what_to_do() {
     hub.until("it is ready", |hub| hub.is_ready("a"));
     // A call that wants more fails alone.
     let answer = hub.answer("tools/call", &json!({"name": "a_write", "arguments": {}}));
-    let is_scope = answer["error"]["code"] == -31016;
-    assert!(is_scope || answer["error"]["code"] == -31003, "{answer}");
+    assert_eq!(answer["error"]["code"], -31016, "{answer}");
+    let missing = &answer["error"]["data"]["signIn"]["missingScopes"];
+    assert_eq!(*missing, json!(["write"]));
+    assert_eq!(state(&hub, "a"), "ready");
     let call = json!({"name": "a_read", "arguments": {}});
     assert_eq!(hub.ask("tools/call", &call)["content"][0]["text"], "read");
     *server.accepted.lock().unwrap() = "better";
@@ -241,6 +143,26 @@ fn a_token_that_is_refused_in_the_middle_fails_the_call_with_what_to_do() {
         hub.answer("tools/call", &call).get("result").is_some()
     });
     assert_eq!(state(&hub, "a"), "ready");
+}
+
+#[test]
+fn a_key_in_the_path_of_the_url_is_not_told() {
+    const KEY: &str = "0a1b2c3d4e5f0a1b2c3d4e5f";
+    let server = ProtectedServer::start();
+    let url = format!("http://{}/s/{KEY}/mcp", server.address);
+    let hub = TestHub::start(&json!({"mcpServers": {"a": {"url": url}}}), &[]);
+    hub.until("it needs a sign-in", |hub| {
+        state(hub, "a") == "needs sign-in"
+    });
+    let answer = hub.answer("tools/call", &json!({"name": "a_read", "arguments": {}}));
+    assert_eq!(answer["error"]["code"], -31016, "{answer}");
+    // The running hub knows what the name means.
+    let text = answer["error"]["message"].as_str().unwrap();
+    assert!(text.contains("`mcp-proxy login a`"), "{text}");
+    let shown = ok(hub.home.run(&["status", "--json"]));
+    for text in [answer.to_string(), shown] {
+        assert!(!text.contains(KEY), "{text}");
+    }
 }
 
 #[test]
@@ -267,4 +189,84 @@ fn a_clients_own_token_reaches_no_server_of_the_hub() {
     hub.until("the login is noticed", |hub| hub.is_ready("a"));
     assert!(ask().text().contains(r#""text":"read""#));
     assert_eq!(server.tokens(), [None, Some("Bearer good".to_owned())]);
+}
+
+/// Follows a page as a browser does.
+fn open_page(url: &str) {
+    let mut url = Url::parse(url).unwrap();
+    loop {
+        let address = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
+        let target = &url[Position::BeforePath..];
+        let page = request(&address, "GET", target, &[], b"");
+        match page.header("location") {
+            Some(next) => url = Url::parse(next).unwrap(),
+            None => return assert_eq!(page.status, 200, "{}", page.text()),
+        }
+    }
+}
+
+/// The next message with this member.
+fn next_with(talk: &mut StdioProgram, member: &str, value: &Value) -> Value {
+    let messages = std::iter::repeat_with(|| talk.hear());
+    let mut messages = messages.map(|line| serde_json::from_str::<Value>(&line).unwrap());
+    messages.find(|message| message[member] == *value).unwrap()
+}
+
+/// The hub with a protected server, on stdio.
+fn start_on_stdio(server: &ProtectedServer) -> (TestHome, StdioProgram) {
+    let home = TestHome::new();
+    let flag = format!("a={}", server.url());
+    let words = [
+        "serve", "--listen", "stdio", "--expose", "all", "--server", &flag,
+    ];
+    let talk = StdioProgram::start_with(&words, &home.env());
+    (home, talk)
+}
+
+#[test]
+fn a_legacy_client_that_can_open_pages_signs_in_in_the_middle_of_its_call() {
+    let server = ProtectedServer::start();
+    let (_home, mut talk) = start_on_stdio(&server);
+    talk.say(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{"url":{}}},"clientInfo":{"name":"c","version":"1"}}}"#);
+    next_with(&mut talk, "id", &json!(1));
+    talk.say(INITIALIZED);
+    talk.say(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a_read","arguments":{}}}"#);
+    let question = next_with(&mut talk, "method", &json!("elicitation/create"));
+    assert_eq!(question["params"]["mode"], "url");
+    let accept = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}});
+    talk.say(&accept.to_string());
+    open_page(question["params"]["url"].as_str().unwrap());
+    let answer = next_with(&mut talk, "id", &json!(2));
+    assert_eq!(answer["result"]["content"][0]["text"], "read", "{answer}");
+    talk.close_stdin();
+    assert_eq!(talk.end(), Some(0));
+}
+
+#[test]
+fn a_modern_client_that_can_open_pages_calls_again_after_the_sign_in() {
+    let server = ProtectedServer::start();
+    let (_home, mut talk) = start_on_stdio(&server);
+    let call = |id: u32, responses: &Value| {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"url": {}}},
+            "io.modelcontextprotocol/clientInfo": {"name": "m", "version": "1"},
+        });
+        let mut params = json!({"name": "a_read", "arguments": {}, "_meta": meta});
+        if !responses.is_null() {
+            params["inputResponses"] = responses.clone();
+        }
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
+    };
+    talk.say(&call(1, &Value::Null));
+    let answer = next_with(&mut talk, "id", &json!(1));
+    assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
+    let asked = answer["result"]["inputRequests"].as_object().unwrap();
+    let (key, question) = asked.iter().next().unwrap();
+    open_page(question["params"]["url"].as_str().unwrap());
+    talk.say(&call(2, &json!({key: {"action": "accept"}})));
+    let answer = next_with(&mut talk, "id", &json!(2));
+    assert_eq!(answer["result"]["content"][0]["text"], "read", "{answer}");
+    talk.close_stdin();
+    assert_eq!(talk.end(), Some(0));
 }
