@@ -86,7 +86,7 @@ fn family(root: u32) -> Vec<u32> {
 
 #[test]
 fn no_secret_of_a_sign_in_is_written_or_shown() {
-    let issuer = AuthorizationServer::start(&[]);
+    let issuer = AuthorizationServer::start(&["--confidential-clients"]);
     let server = issuer.protected_server(&[]);
     let person = Person::new();
     let mut evidence = Evidence::default();
@@ -153,13 +153,20 @@ fn no_secret_of_a_sign_in_is_written_or_shown() {
     evidence.run(&person, &["call", "whoami", "--url", &server.url]);
     evidence.run(&person, &["login", &server.url]);
     evidence.run(&person, &["export", record, "--output-format", "har"]);
+    // Not that it finds nothing because there is nothing: the one file has them.
+    let kept = std::fs::read_to_string(person.tokens_file()).expect("a file");
+    let is_kept = |secret: &&String| kept.contains(secret.as_str());
+    assert!(
+        issuer.secrets().iter().filter(is_kept).count() >= 3,
+        "{kept}"
+    );
     evidence.run(&person, &["logout", &server.url]);
     evidence.add("the hub", hub.running.said());
     evidence.add("the proxy", one.said());
     evidence.add_files(&person, person.home());
 
     let secrets = issuer.secrets();
-    // An access and a refresh token of two logins and a renewal, their codes and verifiers.
+    // An access and a refresh token of two logins and a renewal, their codes and verifiers, and a client's secret.
     assert!(secrets.len() >= 10, "{secrets:?}");
     assert_eq!(evidence.leaks(&secrets), "");
     let named = |name: &str| {

@@ -96,7 +96,12 @@ impl AuthorizationServer {
             .iter()
             .flat_map(|event| [&event["parameters"], &event["answer"]]);
         let values = parts.flat_map(|part| NAMES.iter().filter_map(|name| part[*name].as_str()));
-        values.map(str::to_owned).collect()
+        // What proves that a client is the one it says.
+        let credentials = events
+            .iter()
+            .filter_map(|event| event["authorization"].as_str());
+        let credentials = credentials.filter_map(|header| Some(header.split_once(' ')?.1));
+        values.chain(credentials).map(str::to_owned).collect()
     }
 }
 
