@@ -237,8 +237,19 @@ impl ServerSignIn {
         }
     }
 
+    /// Keeps a new sign-in. A renewal of the old tokens that is under way must not take its place, but after some time the
+    /// person's sign-in comes first.
+    pub(crate) async fn store_login(
+        &self,
+        sign_in: SignIn,
+        secrets: SignInSecrets,
+    ) -> Result<SignInFacts, AuthError> {
+        let _lock = self.lock().await.ok();
+        self.store(sign_in, secrets).await
+    }
+
     /// Keeps a sign-in.
-    pub(crate) async fn store(
+    async fn store(
         &self,
         sign_in: SignIn,
         secrets: SignInSecrets,

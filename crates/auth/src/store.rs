@@ -127,34 +127,34 @@ impl SignIns {
         mut sign_in: SignIn,
         secrets: SignInSecrets,
     ) -> Result<(), AuthError> {
-        let _lock = self.write_lock()?;
-        let old_place = self.sign_in(key)?.unwrap_or_default().secrets;
+        // A keychain may ask its person, so nobody's lock is held meanwhile.
         let is_in_keychain =
             self.choice == TokenStoreChoice::Keychain && self.keychain.set(key, &secrets).is_ok();
         sign_in.secrets = match is_in_keychain {
             true => SecretsPlace::Keychain,
-            false => {
-                let mut tokens: TokensDocument = self.parsed(TOKENS)?;
-                tokens.tokens.insert(key.to_string(), secrets);
-                self.write(TOKENS, &tokens)?;
-                SecretsPlace::File
-            }
+            false => SecretsPlace::File,
         };
-        let place = sign_in.secrets;
+        let lock = self.write_lock()?;
+        let old_place = self.place(key)?;
+        let in_file = (!is_in_keychain).then_some(secrets);
+        self.put_tokens(key, in_file)?;
         self.put(key, sign_in)?;
-        if place != old_place {
+        drop(lock);
+        if !is_in_keychain && old_place == SecretsPlace::Keychain {
             // The old tokens are of no more use. A keychain that is not there cannot remove them.
-            let _ = self.remove_secrets(key, old_place);
+            let _ = self.keychain.remove(key);
         }
         Ok(())
     }
 
     /// Removes the secrets of a sign-in that has ended. What the next login needs stays.
     pub(crate) fn end(&self, key: &ServerKey, ended: SignIn) -> Result<(), AuthError> {
-        let _lock = self.write_lock()?;
-        let place = self.sign_in(key)?.unwrap_or_default().secrets;
+        let lock = self.write_lock()?;
+        let place = self.place(key)?;
         self.put(key, ended)?;
-        self.remove_secrets(key, place)
+        self.put_tokens(key, None)?;
+        drop(lock);
+        self.remove_from_keychain(key, place)
     }
 
     /// Remembers scopes for the next login, up to `max`. Returns all that are missing.
@@ -202,13 +202,19 @@ impl SignIns {
 
     /// Removes a sign-in and its secrets.
     pub(crate) fn forget(&self, key: &ServerKey) -> Result<(), AuthError> {
-        let _lock = self.write_lock()?;
+        let lock = self.write_lock()?;
         let mut document: SignInsDocument = self.parsed(SIGN_INS)?;
         let Some(sign_in) = document.sign_ins.remove(key.as_str()) else {
             return Ok(());
         };
         self.write(SIGN_INS, &document)?;
-        self.remove_secrets(key, sign_in.secrets)
+        self.put_tokens(key, None)?;
+        drop(lock);
+        self.remove_from_keychain(key, sign_in.secrets)
+    }
+
+    fn place(&self, key: &ServerKey) -> Result<SecretsPlace, AuthError> {
+        Ok(self.sign_in(key)?.unwrap_or_default().secrets)
     }
 
     fn put(&self, key: &ServerKey, mut sign_in: SignIn) -> Result<(), AuthError> {
@@ -218,19 +224,24 @@ impl SignIns {
         self.write(SIGN_INS, &document)
     }
 
-    fn remove_secrets(&self, key: &ServerKey, place: SecretsPlace) -> Result<(), AuthError> {
+    /// Replaces a server's secrets in the file.
+    fn put_tokens(&self, key: &ServerKey, secrets: Option<SignInSecrets>) -> Result<(), AuthError> {
+        let mut document: TokensDocument = self.parsed(TOKENS)?;
+        let old = match secrets.clone() {
+            Some(secrets) => document.tokens.insert(key.to_string(), secrets),
+            None => document.tokens.remove(key.as_str()),
+        };
+        match old == secrets {
+            true => Ok(()),
+            false => self.write(TOKENS, &document),
+        }
+    }
+
+    fn remove_from_keychain(&self, key: &ServerKey, place: SecretsPlace) -> Result<(), AuthError> {
         match place {
-            SecretsPlace::None => return Ok(()),
-            SecretsPlace::Keychain => {
-                return self.keychain.remove(key).map_err(|_| AuthError::Keychain);
-            }
-            SecretsPlace::File => {}
+            SecretsPlace::Keychain => self.keychain.remove(key).map_err(|_| AuthError::Keychain),
+            SecretsPlace::None | SecretsPlace::File => Ok(()),
         }
-        let mut tokens: TokensDocument = self.parsed(TOKENS)?;
-        if tokens.tokens.remove(key.as_str()).is_some() {
-            self.write(TOKENS, &tokens)?;
-        }
-        Ok(())
     }
 
     fn document(&self) -> Result<Arc<SignInsDocument>, AuthError> {

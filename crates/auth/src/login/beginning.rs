@@ -144,7 +144,7 @@ impl Begun {
             refresh_token: answer.refresh_token,
             client_secret: registered.filter(|_| !is_configured),
         };
-        self.sign_in.store(sign_in, secrets).await
+        self.sign_in.store_login(sign_in, secrets).await
     }
 }
 

@@ -114,20 +114,27 @@ fn every_way_to_call_it_says_what_to_do() {
 #[test]
 fn lists_of_the_own_tools_say_that_it_needs_a_sign_in() {
     let mut hub = refused();
-    for params in [
-        r#""name":"proxy","arguments":{"action":"list","type":"tool"}"#,
-        r#""name":"proxy-dispatch","arguments":{"action":"list"}"#,
-    ] {
+    let list = |hub: &mut Transcript, params: &str| {
         hub.client_says(
             1,
             &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{{params}}}}}"#),
         );
-        let text = last(&hub.take(), "C1")["result"]["content"].to_string();
-        assert!(
-            text.contains("needs sign-in: run `mcp-proxy login https://a.example/mcp`"),
-            "{text}"
-        );
-    }
+        last(&hub.take(), "C1")["result"]["content"].clone()
+    };
+    let proxied = list(
+        &mut hub,
+        r#""name":"proxy","arguments":{"action":"list","type":"tool"}"#,
+    );
+    let unavailable = &proxied[0]["_meta"]["mcp-proxy/proxy"]["unavailable"][0];
+    assert_eq!(unavailable["state"], "needs-sign-in", "{proxied}");
+    let reason = unavailable["reason"].as_str().unwrap();
+    assert!(SENTENCE.ends_with(reason), "{reason}");
+    let dispatched = list(
+        &mut hub,
+        r#""name":"proxy-dispatch","arguments":{"action":"list"}"#,
+    );
+    let text = dispatched.to_string();
+    assert!(text.contains(reason), "{text}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ mod limits;
 mod memory;
 mod noisy;
 mod options;
-mod protected_server;
+pub mod protected_server;
 mod record;
 mod reloading;
 mod restarted;

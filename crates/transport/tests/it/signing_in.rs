@@ -78,6 +78,9 @@ impl Protected {
     }
 }
 
+/// The token, status and challenges of a refused request.
+type RefusalFacts = (Option<String>, u16, Vec<String>);
+
 /// Tokens of a test: the first, and the one after a refusal.
 #[derive(Default)]
 struct Tokens {

@@ -3,20 +3,26 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::net::TcpListener;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use url::Url;
 
+use crate::control::test_home::TestHome;
 use crate::passing::read_request;
+
+/// The method of a request, and its `Authorization` header.
+type SeenRequest = (String, Option<String>);
 
 /// A server over HTTP that answers those who come with the right token.
 pub struct ProtectedServer {
     pub address: String,
     /// The token that it accepts.
     pub accepted: Arc<Mutex<&'static str>>,
-    /// The methods of the requests, with their `Authorization` headers.
-    seen: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    /// The requests.
+    seen: Arc<Mutex<Vec<SeenRequest>>>,
 }
 
 impl ProtectedServer {
@@ -99,11 +105,7 @@ fn authorization(request: &str, base: &str) -> Option<String> {
     Some(http("200 OK", "", &answer.to_string()))
 }
 
-fn answer(
-    request: &str,
-    accepted: &Mutex<&'static str>,
-    seen: &Mutex<Vec<(String, Option<String>)>>,
-) -> String {
+fn answer(request: &str, accepted: &Mutex<&'static str>, seen: &Mutex<Vec<SeenRequest>>) -> String {
     let Some((head, body)) = request.split_once("\r\n\r\n") else {
         return String::new();
     };
@@ -135,7 +137,11 @@ fn answer(
         "tools/list" => json!({"tools": [tool("read"), tool("write")]}),
         "tools/call" => json!({"content": [{"type": "text", "text": "read"}]}),
         _ if message["id"].is_null() => return http("202 Accepted", "", ""),
-        _ => json!({}),
+        _ => {
+            let error = json!({"code": -32601, "message": "no such method"});
+            let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
+            return http("200 OK", "", &answer.to_string());
+        }
     };
     let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
     http("200 OK", "", &answer.to_string())
@@ -146,4 +152,37 @@ fn http(status: &str, headers: &str, body: &str) -> String {
     format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
     )
+}
+
+/// What another process writes when somebody signs in.
+pub fn sign_in(home: &TestHome, server: &str, token: &str) {
+    let folder = home.path("data").join("mcp-proxy");
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(&folder).unwrap();
+    let tokens = json!({"tokens": {server: {"access-token": token}}});
+    replace(&folder, "tokens.json", &tokens);
+    let sign_in = json!({
+        "changes": 1,
+        "secrets": "file",
+        "account": "ada",
+        "expires-at": 4_000_000_000_u64,
+        "can-refresh": false,
+        "authorization-server": {"issuer": "http://127.0.0.1:9", "token-endpoint": "http://127.0.0.1:9/token"},
+    });
+    replace(
+        &folder,
+        "sign-ins.json",
+        &json!({"sign-ins": {server: sign_in}}),
+    );
+}
+
+fn replace(folder: &Path, name: &str, content: &Value) {
+    let new = folder.join("new");
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = (options.write(true).create(true).truncate(true))
+        .mode(0o600)
+        .open(&new)
+        .unwrap();
+    file.write_all(content.to_string().as_bytes()).unwrap();
+    std::fs::rename(new, folder.join(name)).unwrap();
 }

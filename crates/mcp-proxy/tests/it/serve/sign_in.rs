@@ -1,49 +1,12 @@
 //! A server that asks for a sign-in, next to one that does not.
 
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::Path;
-
 use serde_json::{Value, json};
 use url::{Position, Url};
 
-use super::protected_server::ProtectedServer;
+use super::protected_server::{ProtectedServer, sign_in};
 use super::test_hub::{TestHub, time};
 use crate::control::test_home::{TestHome, ok};
 use crate::programs::{INITIALIZED, StdioProgram, request};
-
-/// What another process writes when somebody signs in.
-fn sign_in(home: &TestHome, server: &str, token: &str) {
-    let folder = home.path("data").join("mcp-proxy");
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(&folder).unwrap();
-    let tokens = json!({"tokens": {server: {"access-token": token}}});
-    replace(&folder, "tokens.json", &tokens);
-    let sign_in = json!({
-        "changes": 1,
-        "secrets": "file",
-        "account": "ada",
-        "expires-at": 4_000_000_000_u64,
-        "can-refresh": false,
-        "authorization-server": {"issuer": "http://127.0.0.1:9", "token-endpoint": "http://127.0.0.1:9/token"},
-    });
-    replace(
-        &folder,
-        "sign-ins.json",
-        &json!({"sign-ins": {server: sign_in}}),
-    );
-}
-
-fn replace(folder: &Path, name: &str, content: &Value) {
-    let new = folder.join("new");
-    let mut options = std::fs::OpenOptions::new();
-    let mut file = (options.write(true).create(true).truncate(true))
-        .mode(0o600)
-        .open(&new)
-        .unwrap();
-    file.write_all(content.to_string().as_bytes()).unwrap();
-    std::fs::rename(new, folder.join(name)).unwrap();
-}
 
 fn state(hub: &TestHub, name: &str) -> String {
     let mut states = hub.states().into_iter();
