@@ -3,6 +3,7 @@
 mod beginning;
 mod redirect_answer;
 mod redirect_listener;
+mod registration;
 
 use std::sync::Arc;
 use std::time::Duration;

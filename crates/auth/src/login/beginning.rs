@@ -4,6 +4,7 @@ use rmcp::transport::auth::OAuthClientConfig;
 use url::Url;
 
 use super::redirect_answer::{RedirectAnswer, Verdict};
+use super::registration::register;
 use crate::account::account_of;
 use crate::discovery::Discovery;
 use crate::oauth_error::error_code;
@@ -12,9 +13,6 @@ use crate::server_sign_in::ServerSignIn;
 use crate::store::SignInSecrets;
 use crate::token_endpoint::TokenAnswer;
 use crate::{AuthError, Secret, SignInFacts};
-
-/// The name that authorization servers show to people.
-const CLIENT_NAME: &str = "mcp-proxy";
 
 /// What a login knows until its answer arrives.
 pub(super) struct Begun {
@@ -162,18 +160,8 @@ async fn become_client(
         // Servers that do not know such documents register the client instead.
         !is_document(id) || discovery.promises("client_id_metadata_document_supported")
     });
-    let scope_names: Vec<&str> = scopes.iter().map(String::as_str).collect();
     let Some(id) = configured else {
-        if discovery.metadata.registration_endpoint.is_none() {
-            return Err(AuthError::NoRegistration {
-                host: discovery.server.clone(),
-            });
-        }
-        let manager = &mut discovery.manager;
-        let registered = manager
-            .register_client(CLIENT_NAME, &redirect_uri, &scope_names)
-            .await;
-        return registered.map_err(|error| discovery.error(error));
+        return register(discovery, redirect_uri, scopes).await;
     };
     let mut config = OAuthClientConfig::new(id, redirect_uri).with_scopes(scopes.to_vec());
     if let Some(secret) = &settings.client_secret {

@@ -118,6 +118,27 @@ fn folder_and_files_are_private_and_links_are_refused() {
 }
 
 #[test]
+fn a_folder_that_was_deleted_is_empty_and_may_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let hub = SignIns::open(path.clone(), TokenStoreChoice::File).unwrap();
+    hub.store(&key(), SignIn::default(), secrets("old"))
+        .unwrap();
+    std::fs::remove_dir_all(&path).unwrap();
+    assert_eq!(token_of(&hub), None);
+    assert!(!path.exists());
+    let login = SignIns::open(path.clone(), TokenStoreChoice::File).unwrap();
+    login
+        .store(&key(), SignIn::default(), secrets("new"))
+        .unwrap();
+    assert_eq!(token_of(&hub).as_deref(), Some("new"));
+    std::fs::remove_dir_all(&path).unwrap();
+    hub.store(&key(), SignIn::default(), secrets("newer"))
+        .unwrap();
+    assert_eq!(token_of(&login).as_deref(), Some("newer"));
+}
+
+#[test]
 fn every_change_is_another_generation() {
     let folder = tempfile::tempdir().unwrap();
     let sign_ins = SignIns::open(folder.path().join("a"), TokenStoreChoice::File).unwrap();

@@ -20,6 +20,7 @@ const STORE_VARIABLE: &str = "MCP_PROXY_TOKEN_STORE";
 pub struct SignInStore {
     opened: Arc<OnceLock<Result<Arc<SignIns>, String>>>,
     told: Arc<Mutex<HashSet<String>>>,
+    used: Arc<Mutex<HashSet<String>>>,
 }
 
 impl SignInStore {
@@ -30,6 +31,20 @@ impl SignInStore {
             .get_or_init(open)
             .clone()
             .map_err(anyhow::Error::msg)
+    }
+
+    /// Notes that a server was sent a token.
+    pub fn note_use(&self, server: &str) {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if !used.contains(server) {
+            used.insert(server.to_owned());
+        }
+    }
+
+    /// The servers that were sent a token since this was last asked.
+    pub fn take_used(&self) -> HashSet<String> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut used)
     }
 
     /// Tells the user something about a sign-in, unless that was told before in this run.

@@ -93,6 +93,37 @@ async fn a_login_waits_for_the_redirect_even_if_stdin_is_closed() {
     assert_eq!(server.sign_in().token().await, Ok(None));
 }
 
+/// There is no bus, so there is no Secret Service.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn without_a_keychain_the_tokens_are_in_a_private_file() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let server = TestServer::start().await;
+    let mut login = command(&server)
+        .args(["login", "--no-browser", server.mcp().as_str()])
+        .env_remove("MCP_PROXY_TOKEN_STORE")
+        .env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/does/not/exist")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(login.stdout.take().unwrap()).lines();
+    let url = timeout(DEADLINE, lines.next_line()).await.unwrap();
+    let url = Url::parse(&url.unwrap().unwrap()).unwrap();
+    let back = browser::redirect_of(&url).await;
+    browser::get(&back).await;
+    let status = timeout(DEADLINE, login.wait()).await.unwrap();
+    assert!(status.unwrap().success());
+    let file = server.folder().join("mcp-proxy/tokens.json");
+    let mode = file.metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(
+        std::fs::read_to_string(file)
+            .unwrap()
+            .contains("canary-access")
+    );
+}
+
 #[tokio::test]
 async fn a_pasted_redirect_signs_in_and_other_lines_do_no_harm() {
     let server = TestServer::start().await;

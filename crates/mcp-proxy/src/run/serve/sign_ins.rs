@@ -110,6 +110,7 @@ async fn look_aside(
 
 fn look(config: &Config, hub: &HubTarget, tell: impl Fn(&str, SignInChange)) {
     let servers = hub.current_servers();
+    let used = config.sign_ins.take_used();
     let mut seen = (hub.seen_sign_ins.lock()).unwrap_or_else(PoisonError::into_inner);
     for server in servers {
         let Some(sign_in) = sign_in_of(config, &server) else {
@@ -118,7 +119,13 @@ fn look(config: &Config, hub: &HubTarget, tell: impl Fn(&str, SignInChange)) {
         let now = sign_in.state();
         let key = (server.name().to_owned(), sign_in.server().to_owned());
         let before = seen.insert(key, now.clone());
-        if let Some(change) = change(before, &now) {
+        // Somebody may have signed in and out again since the last look.
+        let is_over = now == SignInState::SignedOut && used.contains(sign_in.server());
+        let change = match is_over {
+            true => Some(SignInChange::Account),
+            false => change(before, &now),
+        };
+        if let Some(change) = change {
             tell(server.name(), change);
         }
     }

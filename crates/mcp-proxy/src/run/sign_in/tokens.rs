@@ -28,7 +28,8 @@ pub fn token_source(
         sign_in,
         command,
         server: url.clone(),
-        teller: (name.is_none() && !config.quiet).then(|| config.sign_ins.clone()),
+        store: config.sign_ins.clone(),
+        tells: name.is_none() && !config.quiet,
     }))
 }
 
@@ -79,8 +80,9 @@ struct SignInTokens {
     /// What a person types to sign in.
     command: String,
     server: Uri,
+    store: SignInStore,
     /// In front of one server, people are told once what is done with their requests. A hub has `status` for that.
-    teller: Option<SignInStore>,
+    tells: bool,
 }
 
 impl SignInTokens {
@@ -90,10 +92,11 @@ impl SignInTokens {
             .map_or("", |authority| authority.as_str())
     }
 
-    fn tell_use(&self) {
-        let Some(teller) = &self.teller else {
+    fn note_use(&self) {
+        self.store.note_use(self.sign_in.server());
+        if !self.tells {
             return;
-        };
+        }
         let account = match self.sign_in.state() {
             SignInState::SignedIn(facts) => facts.account,
             SignInState::SignedOut => None,
@@ -101,7 +104,7 @@ impl SignInTokens {
         let account = account
             .map(|account| format!(" as {account}"))
             .unwrap_or_default();
-        teller.tell_once(format!(
+        self.store.tell_once(format!(
             "requests without credentials get the token of your sign-in to {}{account}",
             self.host()
         ));
@@ -119,8 +122,8 @@ impl SignInTokens {
                 )
             }
         };
-        if let Some(teller) = &self.teller {
-            teller.tell_once(format!("{} {text}", self.host()));
+        if self.tells {
+            self.store.tell_once(format!("{} {text}", self.host()));
         }
         let mut server = json!({"server": self.shown});
         if let Some(scopes) = missing_scopes {
@@ -141,7 +144,10 @@ impl SignInTokens {
             .refused(used.as_ref(), status, &refused.challenges)
             .await;
         Ok(match refusal {
-            Refusal::Retry(token) => AfterRefusal::SendAgain(header_of(&token)?),
+            Refusal::Retry(token) => {
+                self.note_use();
+                AfterRefusal::SendAgain(header_of(&token)?)
+            }
             Refusal::SignIn => AfterRefusal::SignInNeeded(self.need(None)),
             Refusal::MissingScope(scopes) => AfterRefusal::SignInNeeded(self.need(Some(&scopes))),
             Refusal::Failed(error) => return Err(error.to_string()),
@@ -161,7 +167,7 @@ impl TokenSource for SignInTokens {
             let Some(token) = token else {
                 return Ok(None);
             };
-            self.tell_use();
+            self.note_use();
             header_of(&token).map(Some)
         })
     }
