@@ -9,7 +9,7 @@ use mcp_proxy_transport::http::{AfterRefusal, RefusedRequest, SignInNeeded, Toke
 use serde_json::json;
 
 use super::server::login_command;
-use crate::config::{Config, SignInStore, Target, url_of};
+use crate::config::{Config, SignInStore, Target, environment_proxies, url_of};
 
 /// Where requests to a URL get their tokens. `None`: they carry credentials already, or could not carry tokens safely.
 pub fn token_source(
@@ -54,6 +54,7 @@ pub fn server_sign_in(config: &Config, target: &Target) -> Option<ServerSignIn> 
     }
     let settings = AuthSettings {
         ca_file: ca_file.clone(),
+        proxies: environment_proxies(),
         ..auth.as_deref().cloned().unwrap_or_default()
     };
     sign_in(config, url, settings)
