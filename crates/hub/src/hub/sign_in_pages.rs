@@ -332,12 +332,15 @@ impl Hub {
         }
     }
 
-    /// Ends sign-ins that no call waits for any more.
+    /// Ends sign-ins that no call waits for any more, and that nobody has a page of.
     pub(super) fn drop_unwanted_sign_ins(&mut self) {
         for index in self.server_indices() {
             let pending = self.server(index).pending_sign_in.as_ref();
             let is_wanted = |pending: &PendingSignIn| {
-                pending.is_page_given || !self.waiting_for_sign_in(index).is_empty()
+                let mut questions = pending.questions.values();
+                // Some clients give a call up sooner than their person can sign in.
+                let is_open = pending.is_page_given || questions.any(|it| it.is_accepted);
+                is_open || !self.waiting_for_sign_in(index).is_empty()
             };
             if pending.is_some_and(|pending| !is_wanted(pending)) {
                 self.end_pending_sign_in(index);

@@ -144,6 +144,22 @@ fn a_client_that_cancels_its_call_or_leaves_ends_the_sign_in() {
 }
 
 #[test]
+fn a_client_that_gives_its_call_up_does_not_take_the_page_from_its_person() {
+    let mut hub = legacy();
+    let question = asked(&mut hub);
+    say_action(&mut hub, &question, "accept");
+    hub.client_says(
+        1,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
+    );
+    assert!(!hub.take().contains("! end sign-in"));
+    hub.sign_in_changed(SignInChange::Account);
+    hub.sign_in_ended(Ok(()));
+    hub.start_server(1, ECHO);
+    assert!(hub.status()[0].starts_with("a Ready"), "{:?}", hub.status());
+}
+
+#[test]
 fn a_server_that_is_gone_after_a_new_configuration_keeps_nobody_waiting() {
     let mut hub = legacy();
     asked(&mut hub);

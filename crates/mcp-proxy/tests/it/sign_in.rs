@@ -165,6 +165,21 @@ async fn a_server_of_the_config_is_signed_in_to_by_its_name() {
 }
 
 #[tokio::test]
+async fn an_entry_with_a_header_of_its_own_is_not_signed_in_to() {
+    let server = TestServer::start().await;
+    let config = server.folder().join("config.json");
+    let headers = serde_json::json!({"Authorization": "Bearer canary"});
+    let entry = serde_json::json!({"url": server.mcp(), "headers": headers});
+    let json = serde_json::json!({"mcpServers": {"one": entry}});
+    std::fs::write(&config, json.to_string()).unwrap();
+    let config = config.to_str().unwrap();
+    let (code, text) = run(&server, &["login", "one", "--config", config]).await;
+    assert_eq!(code, Some(1));
+    assert!(!text.contains("canary"), "{text}");
+    assert!(server.state().seen.is_empty());
+}
+
+#[tokio::test]
 async fn a_login_that_fails_says_why_in_one_line() {
     let server = TestServer::start().await;
     server.replace("/register", authorization_server::Answer::empty(404));

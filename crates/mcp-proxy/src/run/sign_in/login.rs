@@ -19,7 +19,14 @@ use crate::run::runtime;
 
 /// Signs in.
 pub fn run(args: &LoginArgs) -> Result<ExitCode> {
-    let sign_in = find(&args.server)?;
+    let server = find(&args.server)?;
+    if server.has_credentials {
+        bail!(
+            "{}: its entry has an Authorization header, which is sent instead of a sign-in; remove the header first",
+            args.server.server
+        );
+    }
+    let sign_in = server.sign_in;
     let runtime = runtime().context("cannot start")?;
     let facts = runtime.block_on(log_in(args, &sign_in))?;
     let mut out = printer::stdout_writer();
