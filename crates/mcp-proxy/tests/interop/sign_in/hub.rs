@@ -22,6 +22,10 @@ struct TenServers {
 
 impl TenServers {
     fn start() -> TenServers {
+        TenServers::start_with(&[])
+    }
+
+    fn start_with(flags: &[&str]) -> TenServers {
         let issuer = AuthorizationServer::start(&[]);
         let notes = issuer.protected_server(&[]);
         let person = Person::new();
@@ -30,7 +34,7 @@ impl TenServers {
             let demo = json!({ "command": PROXY, "args": ["demo-server", "stdio"] });
             servers[format!("demo{number}")] = demo;
         }
-        let hub = person.hub("hub", &servers, &[]);
+        let hub = person.hub("hub", &servers, flags);
         TenServers {
             hub,
             person,
@@ -98,9 +102,19 @@ fn a_running_hub_notices_a_sign_out() {
 /// The SDK's client opens the page that it is asked to open, and gets the answer to its call.
 #[test]
 fn a_client_that_can_open_pages_signs_in_in_the_middle_of_a_call() {
-    let ten = TenServers::start();
+    signs_in_in_the_middle_of_a_call("legacy", &[]);
+}
+
+/// The same with `input_required`: the SDK's client calls again.
+#[test]
+fn a_modern_client_that_can_open_pages_signs_in_in_the_middle_of_a_call() {
+    signs_in_in_the_middle_of_a_call("2026-07-28", &["--era", "modern"]);
+}
+
+fn signs_in_in_the_middle_of_a_call(revision: &str, flags: &[&str]) {
+    let ten = TenServers::start_with(flags);
     let script = fixtures::peer("ts_signs_in.mjs");
-    let arguments = [script.as_str(), &ten.hub.url, "notes_whoami"];
+    let arguments = [script.as_str(), &ten.hub.url, "notes_whoami", revision];
     let mut client = fixtures::command(&fixtures::node(), &arguments);
     let output = finish(
         ten.person.with_environment(&mut client),
