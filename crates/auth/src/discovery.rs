@@ -11,6 +11,7 @@ use rmcp::transport::auth::{
 use serde_json::Value;
 use url::Url;
 
+use crate::error::METADATA;
 use crate::http::{ObservedClient, SafeClient};
 use crate::server_key::host_of;
 use crate::store::AuthorizationServer;
@@ -73,13 +74,21 @@ impl Discovery {
 
     /// The error of one of rmcp's operations in our words.
     pub(crate) fn error(&self, error: RmcpError) -> AuthError {
-        // Nothing says that these endpoints exist.
-        match self.is_assumed && matches!(error, RmcpError::RegistrationFailed(_)) {
-            true => AuthError::NoAuthorizationServer {
-                server: self.server.clone(),
-            },
-            false => translated(error, &self.client, &self.server),
+        match error {
+            // Nothing says that these endpoints exist.
+            RmcpError::RegistrationFailed(_) if self.is_assumed => {
+                AuthError::NoAuthorizationServer {
+                    server: self.server.clone(),
+                }
+            }
+            error => translated(error, &self.client, &self.issuer_host()),
         }
+    }
+
+    /// The authorization server's host, for errors.
+    pub(crate) fn issuer_host(&self) -> String {
+        let issuer = self.issuer();
+        Url::parse(&issuer).map_or(issuer, |url| host_of(&url))
     }
 
     /// What has to be kept of the metadata.
@@ -182,17 +191,17 @@ fn best_challenge(headers: &HeaderMap, server: &Url) -> Option<String> {
     Some((*best).to_owned())
 }
 
-fn translated(error: RmcpError, client: &ObservedClient, server: &str) -> AuthError {
+/// `host` is the one that answered.
+fn translated(error: RmcpError, client: &ObservedClient, host: &str) -> AuthError {
     if let Some(failure) = client.failure() {
         return failure;
     }
     let issuer = |text: String| Url::parse(&text).map_or(String::new(), |url| host_of(&url));
     let bad = |what, why: &str| AuthError::BadAnswer {
-        host: server.to_owned(),
+        host: host.to_owned(),
         what,
         why: why.to_owned(),
     };
-    let metadata = "sign-in metadata";
     match error {
         RmcpError::AuthorizationServerMismatch {
             expected_issuer, ..
@@ -203,21 +212,23 @@ fn translated(error: RmcpError, client: &ObservedClient, server: &str) -> AuthEr
             expected: issuer(expected_issuer),
         },
         RmcpError::PkceUnsupported => AuthError::NoPkce {
-            host: server.to_owned(),
+            host: host.to_owned(),
         },
-        RmcpError::InvalidScope(_) => bad(metadata, "it does not offer the response type `code`"),
+        RmcpError::InvalidScope(_) => bad(METADATA, "it does not offer the response type `code`"),
         // rmcp has no other way to tell these apart.
         RmcpError::MetadataError(text) if text.contains("mismatch") => {
-            bad(metadata, "it is about another server")
+            bad(METADATA, "it is about another server")
         }
         RmcpError::MetadataError(text) if text.contains("none published") => bad(
-            metadata,
+            METADATA,
             "it names no authorization server that is allowed here and publishes metadata",
         ),
-        RmcpError::MetadataError(_) => bad(metadata, "it is incomplete"),
+        RmcpError::MetadataError(_) => bad(METADATA, "it is incomplete"),
         RmcpError::RegistrationFailed(_) => bad("an answer to the registration", "it has no id"),
         RmcpError::TokenExchangeFailed(_) => bad("an answer", "it has no token"),
-        RmcpError::OAuthError(_) | RmcpError::UrlError(_) => bad(metadata, "a URL is malformed"),
+        RmcpError::OAuthError(_) | RmcpError::UrlError(_) => {
+            AuthError::malformed_url(host.to_owned())
+        }
         _ => bad("an answer", "it breaks the rules of OAuth"),
     }
 }

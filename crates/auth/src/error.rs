@@ -187,3 +187,16 @@ pub enum AuthError {
         server: String,
     },
 }
+
+/// What metadata of authorization servers is called.
+pub(crate) const METADATA: &str = "sign-in metadata";
+
+impl AuthError {
+    pub(crate) fn malformed_url(host: String) -> AuthError {
+        AuthError::BadAnswer {
+            host,
+            what: METADATA,
+            why: "a URL is malformed".to_owned(),
+        }
+    }
+}

@@ -128,11 +128,7 @@ impl TokenEndpoint<'_> {
         endpoint: &str,
         form: &[(&str, &str)],
     ) -> Result<(String, Response<Vec<u8>>), AuthError> {
-        let malformed = || AuthError::BadAnswer {
-            host: host_of(self.client.policy().server()),
-            what: "sign-in metadata",
-            why: "a URL is malformed".to_owned(),
-        };
+        let malformed = || AuthError::malformed_url(host_of(self.client.policy().server()));
         let url = Url::parse(endpoint).map_err(|_| malformed())?;
         let request = self.request(&url, form).map_err(|_| malformed())?;
         let answer = self.client.send(request).await?;

@@ -8,7 +8,6 @@ use super::registration::register;
 use crate::account::account_of;
 use crate::discovery::Discovery;
 use crate::oauth_error::error_code;
-use crate::server_key::host_of;
 use crate::server_sign_in::ServerSignIn;
 use crate::store::SignInSecrets;
 use crate::token_endpoint::TokenAnswer;
@@ -43,11 +42,7 @@ impl Begun {
         let scope_names: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let url = discovery.manager.get_authorization_url(&scope_names).await;
         let url = url.map_err(|error| discovery.error(error))?;
-        let malformed = || AuthError::BadAnswer {
-            host: discovery.server.clone(),
-            what: "sign-in metadata",
-            why: "a URL is malformed".to_owned(),
-        };
+        let malformed = || AuthError::malformed_url(discovery.issuer_host());
         let mut url = Url::parse(&url).map_err(|_| malformed())?;
         sign_in.client().policy().check(&url)?;
         let parameter = |name: &str| {
@@ -86,7 +81,7 @@ impl Begun {
         }
         match (&answer.error, &answer.code) {
             (Some(error), _) => Verdict::Refused(AuthError::Refused {
-                host: self.issuer_host(),
+                host: self.discovery.issuer_host(),
                 code: error_code(error),
             }),
             (None, Some(code)) => Verdict::Code(code.clone()),
@@ -100,18 +95,13 @@ impl Begun {
         let promised = "authorization_response_iss_parameter_supported";
         match received {
             None if self.discovery.promises(promised) => Err(AuthError::NoIssuer {
-                expected: self.issuer_host(),
+                expected: self.discovery.issuer_host(),
             }),
             Some(received) if Some(received) != expected => Err(AuthError::WrongIssuer {
-                expected: self.issuer_host(),
+                expected: self.discovery.issuer_host(),
             }),
             _ => Ok(()),
         }
-    }
-
-    fn issuer_host(&self) -> String {
-        let issuer = self.discovery.issuer();
-        Url::parse(&issuer).map_or(issuer, |url| host_of(&url))
     }
 
     /// Exchanges the code and stores the tokens.
@@ -126,7 +116,7 @@ impl Begun {
             .await
             .map_err(|error| self.discovery.error(error))?;
         let json = serde_json::to_vec(&answer).unwrap_or_default();
-        let answer = TokenAnswer::read(&self.issuer_host(), &json)?;
+        let answer = TokenAnswer::read(&self.discovery.issuer_host(), &json)?;
         let server = self.discovery.authorization_server();
         let scopes = answer.scopes(&self.scopes);
         let account = account_of(&answer, &scopes, &server, self.sign_in.client()).await;

@@ -28,7 +28,7 @@ pub(super) async fn register(
 ) -> Result<OAuthClientConfig, AuthError> {
     let Some(endpoint) = discovery.metadata.registration_endpoint.clone() else {
         return Err(AuthError::NoRegistration {
-            host: discovery.server.clone(),
+            host: discovery.issuer_host(),
         });
     };
     let methods = discovery.authorization_server().auth_methods;

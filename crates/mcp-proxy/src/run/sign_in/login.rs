@@ -46,36 +46,42 @@ async fn log_in(args: &LoginArgs, sign_in: &ServerSignIn) -> Result<SignInFacts>
     let scopes = args.scope.iter().flat_map(|text| text.split_whitespace());
     let scopes: Vec<String> = scopes.map(str::to_owned).collect();
     let mut login = sign_in.begin(&scopes).await?;
-    let host = sanitize(sign_in.server());
-    if args.no_browser {
-        printer::say(&format!(
-            "Open this URL in any browser to sign in to {host}:"
-        ));
-        print_url(login.url())?;
-        printer::say(
-            "If the browser then cannot reach this machine, paste the URL of the page that it ends on here:",
-        );
-    } else {
-        match open_browser(login.url()) {
-            Ok(()) => printer::say(&format!(
-                "Opened your browser to sign in to {host}. If no page appears, open this URL:"
-            )),
-            Err(error) => printer::say(&format!("{error}. Open this URL to sign in to {host}:")),
-        }
-        print_url(login.url())?;
-    }
+    let showing = show_page(args, sanitize(sign_in.server()), login.url().clone());
     let lines = match args.no_browser {
         true => stdin_lines(),
         false => mpsc::channel(1).1,
     };
-    let waiting = wait(&mut login, lines);
+    // A browser may be back before the program that opened it has ended.
+    let waiting = async { tokio::try_join!(wait(&mut login, lines), showing) };
     match tokio::time::timeout(args.timeout, waiting).await {
-        Ok(facts) => facts,
+        Ok(done) => done.map(|(facts, ())| facts),
         Err(_) => bail!(
             "nobody signed in within {} s; run the command again",
             args.timeout.as_secs()
         ),
     }
+}
+
+/// Opens the page to sign in on, or says where it is.
+async fn show_page(args: &LoginArgs, host: String, url: Url) -> Result<()> {
+    if args.no_browser {
+        printer::say(&format!(
+            "Open this URL in any browser to sign in to {host}:"
+        ));
+        print_url(&url)?;
+        printer::say(
+            "If the browser then cannot reach this machine, paste the URL of the page that it ends on here:",
+        );
+        return Ok(());
+    }
+    let page = url.clone();
+    match tokio::task::spawn_blocking(move || open_browser(&page)).await? {
+        Ok(()) => printer::say(&format!(
+            "Opened your browser to sign in to {host}. If no page appears, open this URL:"
+        )),
+        Err(error) => printer::say(&format!("{error}. Open this URL to sign in to {host}:")),
+    }
+    print_url(&url)
 }
 
 /// Waits for the redirect, or for its URL on stdin. A line that is not that URL does no harm.

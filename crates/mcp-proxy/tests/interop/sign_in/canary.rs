@@ -74,14 +74,21 @@ impl Evidence {
     }
 }
 
-/// A process and its descendants.
+/// A process and its descendants, whichever of its threads started them.
 fn family(root: u32) -> Vec<u32> {
-    let children = format!("/proc/{root}/task/{root}/children");
-    let children = std::fs::read_to_string(children).unwrap_or_default();
-    let children = children.split_whitespace().filter_map(|id| id.parse().ok());
-    std::iter::once(root)
-        .chain(children.flat_map(family))
-        .collect()
+    let tasks = std::fs::read_dir(format!("/proc/{root}/task")).into_iter();
+    let tasks = tasks.flatten().flatten().map(|task| task.path());
+    let children = tasks.filter_map(|task| std::fs::read_to_string(task.join("children")).ok());
+    let children: Vec<u32> = children
+        .flat_map(|ids| {
+            ids.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
+        .filter_map(|id| id.parse().ok())
+        .collect();
+    let descendants = children.into_iter().flat_map(family);
+    std::iter::once(root).chain(descendants).collect()
 }
 
 #[test]
@@ -169,6 +176,12 @@ fn no_secret_of_a_sign_in_is_written_or_shown() {
     // An access and a refresh token of two logins and a renewal, their codes and verifiers, and a client's secret.
     assert!(secrets.len() >= 10, "{secrets:?}");
     assert_eq!(evidence.leaks(&secrets), "");
+    // The login, the hub with the guard and the server that it started, and the proxy.
+    let processes = evidence
+        .0
+        .iter()
+        .filter(|(part, _)| part.ends_with("/environ"));
+    assert!(processes.count() >= 5);
     let named = |name: &str| {
         evidence
             .0

@@ -1,12 +1,10 @@
 //! A hub with one server that needs a sign-in and nine that do not.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use super::http::get;
 use super::hub_client::HubClient;
-use super::person::{Person, SignInHub};
+use super::person::{LIMIT, Person, SignInHub};
 use super::servers::{AuthorizationServer, ProtectedServer};
 use super::until;
 use crate::fixtures::{self, PROXY};
@@ -16,16 +14,12 @@ use crate::process::{finish, said};
 struct TenServers {
     hub: SignInHub,
     person: Person,
-    notes: ProtectedServer,
-    issuer: AuthorizationServer,
+    _notes: ProtectedServer,
+    _issuer: AuthorizationServer,
 }
 
 impl TenServers {
     fn start() -> TenServers {
-        TenServers::start_with(&[])
-    }
-
-    fn start_with(flags: &[&str]) -> TenServers {
         let issuer = AuthorizationServer::start(&[]);
         let notes = issuer.protected_server(&[]);
         let person = Person::new();
@@ -34,12 +28,12 @@ impl TenServers {
             let demo = json!({ "command": PROXY, "args": ["demo-server", "stdio"] });
             servers[format!("demo{number}")] = demo;
         }
-        let hub = person.hub("hub", &servers, flags);
+        let hub = person.hub("hub", &servers, &[]);
         TenServers {
             hub,
             person,
-            notes,
-            issuer,
+            _notes: notes,
+            _issuer: issuer,
         }
     }
 
@@ -99,35 +93,42 @@ fn a_running_hub_notices_a_sign_out() {
     assert_eq!(client.call("demo1_echo"), "x");
 }
 
-/// The SDK's client opens the page that it is asked to open, and gets the answer to its call.
+/// The SDK's client calls a tool and opens the page that it is asked to open. Returns the answer to its call.
+fn call_and_sign_in(hub: &SignInHub, person: &Person, tool: &str, version: &str) -> String {
+    let script = fixtures::peer("ts_signs_in.mjs");
+    let arguments = [script.as_str(), &hub.url, tool, version];
+    let mut client = fixtures::command(&fixtures::node(), &arguments);
+    let output = finish(person.with_environment(&mut client), LIMIT);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    assert_eq!(report["opened"], 1, "{}", said(&output));
+    let text = report["text"].as_str();
+    text.unwrap_or_else(|| panic!("{}", said(&output)))
+        .to_owned()
+}
+
+fn sign_in_in_the_middle_of_calls(version: &str, flags: &[&str]) {
+    let issuer = AuthorizationServer::start(&[]);
+    let server = issuer.protected_server(&[]);
+    let person = Person::new();
+    let hub = person.hub("hub", &json!({ "notes": { "url": server.url } }), flags);
+    let answer = call_and_sign_in(&hub, &person, "notes_whoami", version);
+    assert_eq!(answer, "ada: notes:read");
+    // A scope that is missing.
+    let answer = call_and_sign_in(&hub, &person, "notes_write_note", version);
+    assert_eq!(answer, "write_note: x");
+    assert_eq!(issuer.grants("authorization_code"), [200, 200]);
+    let answer = person.call(&server.url, "whoami").text();
+    assert_eq!(answer, "ada: notes:read notes:write");
+}
+
 #[test]
 fn a_client_that_can_open_pages_signs_in_in_the_middle_of_a_call() {
-    signs_in_in_the_middle_of_a_call("legacy", &[]);
+    sign_in_in_the_middle_of_calls("legacy", &[]);
 }
 
-/// The same with `input_required`: the SDK's client calls again.
 #[test]
 fn a_modern_client_that_can_open_pages_signs_in_in_the_middle_of_a_call() {
-    signs_in_in_the_middle_of_a_call("2026-07-28", &["--era", "modern"]);
-}
-
-fn signs_in_in_the_middle_of_a_call(revision: &str, flags: &[&str]) {
-    let ten = TenServers::start_with(flags);
-    let script = fixtures::peer("ts_signs_in.mjs");
-    let arguments = [script.as_str(), &ten.hub.url, "notes_whoami", revision];
-    let mut client = fixtures::command(&fixtures::node(), &arguments);
-    let output = finish(
-        ten.person.with_environment(&mut client),
-        Duration::from_secs(90),
-    );
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    assert_eq!(report["text"], "ada: notes:read", "{}", said(&output));
-    assert_eq!(report["opened"], 1, "{}", said(&output));
-    assert_eq!(ten.issuer.grants("authorization_code"), [200]);
-    assert_eq!(
-        ten.person.call(&ten.notes.url, "whoami").text(),
-        "ada: notes:read"
-    );
+    sign_in_in_the_middle_of_calls("2026-07-28", &["--era", "modern"]);
 }
 
 #[test]

@@ -128,7 +128,8 @@ impl ProtectedServer {
     }
 
     fn requests(&self) -> Vec<Value> {
-        list(&self.url.replace("/mcp", "/test/requests"))
+        let (origin, _) = self.url.rsplit_once('/').expect("a URL with a path");
+        list(&format!("{origin}/test/requests"))
     }
 
     /// The calls of tools that it received.

@@ -20,6 +20,10 @@ impl SignedIn {
     fn new(flags: &[&str]) -> SignedIn {
         let issuer = AuthorizationServer::start(flags);
         let server = issuer.protected_server(&[]);
+        SignedIn::to(issuer, server)
+    }
+
+    fn to(issuer: AuthorizationServer, server: ProtectedServer) -> SignedIn {
         let person = Person::new();
         person.login(&server.url, &[]);
         SignedIn {
@@ -69,6 +73,25 @@ fn a_call_with_a_token_that_the_server_no_longer_knows_is_repeated_with_a_new_on
     assert_eq!(client.call("notes_whoami"), "ada: notes:read");
     assert_eq!(signed_in.statuses("whoami"), [200, 401, 200]);
     assert_eq!(signed_in.issuer.grants("refresh_token"), [200]);
+}
+
+/// The event stream stays as it is, and the messages to the server get the new token.
+#[test]
+fn an_open_sse_session_goes_on_with_a_new_token() {
+    let issuer = AuthorizationServer::start(&[]);
+    let server = issuer.protected_server(&["--sse"]);
+    let signed_in = SignedIn::to(issuer, server);
+    let hub = signed_in.person.hub("hub", &signed_in.servers(), &[]);
+    let mut client = HubClient::connect(&hub.url);
+    assert_eq!(
+        client.call_until_it_answers("notes_whoami"),
+        "ada: notes:read"
+    );
+    signed_in.issuer.forget_access_tokens();
+    assert_eq!(client.call("notes_whoami"), "ada: notes:read");
+    assert_eq!(signed_in.statuses("whoami"), [202, 401, 202]);
+    client.call_needs_sign_in("notes_write_note");
+    assert_eq!(client.call("notes_whoami"), "ada: notes:read");
 }
 
 #[test]
