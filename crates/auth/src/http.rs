@@ -3,6 +3,7 @@
 mod address_policy;
 mod connection;
 mod observed;
+mod proxy_finder;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +15,12 @@ use hyper::body::{Bytes, Incoming};
 use tokio::time::timeout;
 use url::Url;
 
-use crate::AuthError;
 use crate::server_key::host_of;
+use crate::{AuthError, AuthSettings};
 pub(crate) use address_policy::AddressPolicy;
 use connection::Connector;
 pub(crate) use observed::ObservedClient;
+pub use proxy_finder::{HttpProxy, ProxyFinder};
 
 /// Metadata and tokens are a few kilobytes.
 const ANSWER_MAX: usize = 1024 * 1024;
@@ -33,9 +35,9 @@ pub(crate) struct SafeClient {
 }
 
 impl SafeClient {
-    pub(crate) fn new(policy: AddressPolicy, ca_file: Option<std::path::PathBuf>) -> SafeClient {
+    pub(crate) fn new(policy: AddressPolicy, settings: &AuthSettings) -> SafeClient {
         SafeClient {
-            connector: Arc::new(Connector::new(policy, ca_file)),
+            connector: Arc::new(Connector::new(policy, settings)),
             deadline: DEADLINE,
         }
     }

@@ -22,6 +22,7 @@ mod token_endpoint;
 
 pub use browser::open_browser;
 pub use error::AuthError;
+pub use http::{HttpProxy, ProxyFinder};
 pub use login::PendingLogin;
 pub use refusal::Refusal;
 pub use secret::{BearerToken, Secret};

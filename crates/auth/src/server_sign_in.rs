@@ -80,7 +80,7 @@ impl ServerSignIn {
         let issuer = issuer.and_then(|url| url.host_str()).map(str::to_owned);
         let hosts = settings.hosts.iter().cloned().chain(issuer);
         let policy = AddressPolicy::new(key.url(), hosts);
-        let client = SafeClient::new(policy, settings.ca_file.clone());
+        let client = SafeClient::new(policy, &settings);
         Ok(ServerSignIn {
             shared: Arc::new(Shared {
                 sign_ins,

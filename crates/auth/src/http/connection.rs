@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Uri;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, SendRequest};
@@ -19,8 +20,8 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
-use super::{AddressPolicy, unreachable};
-use crate::AuthError;
+use super::{AddressPolicy, ProxyFinder, unreachable};
+use crate::{AuthError, AuthSettings};
 
 /// For one address; a host may have several.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
@@ -29,6 +30,7 @@ const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
 pub(super) struct Connector {
     policy: AddressPolicy,
     ca_file: Option<PathBuf>,
+    proxies: ProxyFinder,
     /// Read when it is first needed.
     tls: OnceCell<TlsConnector>,
 }
@@ -42,10 +44,11 @@ impl std::fmt::Debug for Connector {
 }
 
 impl Connector {
-    pub(super) fn new(policy: AddressPolicy, ca_file: Option<PathBuf>) -> Connector {
+    pub(super) fn new(policy: AddressPolicy, settings: &AuthSettings) -> Connector {
         Connector {
             policy,
-            ca_file,
+            ca_file: settings.ca_file.clone(),
+            proxies: settings.proxies.clone(),
             tls: OnceCell::new(),
         }
     }
@@ -74,6 +77,15 @@ impl Connector {
     /// Connects to the first address that answers. One address that is not allowed refuses the host: names that point at
     /// several places are how the check would be got around.
     async fn open(&self, url: &Url) -> Result<TcpStream, AuthError> {
+        let uri = url.as_str().parse::<Uri>();
+        let uri = uri.map_err(|error| unreachable(url, error.to_string()))?;
+        let proxy = self.proxies.find(&uri);
+        if let Some(proxy) = proxy.map_err(|why| unreachable(url, why))? {
+            // Which addresses it connects to is the proxy's to decide.
+            let opened = timeout(CONNECT_DEADLINE, proxy.tunnel(uri)).await;
+            let opened = opened.unwrap_or_else(|_| Err("the proxy gives no connection".to_owned()));
+            return opened.map_err(|why| unreachable(url, why));
+        }
         let port = url.port_or_known_default().unwrap_or(443);
         let addresses: Vec<SocketAddr> = match url.host() {
             Some(Host::Ipv4(address)) => vec![(address, port).into()],

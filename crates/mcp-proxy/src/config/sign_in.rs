@@ -6,8 +6,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context as _, Result};
 use http::Uri;
-use mcp_proxy_auth::{AuthError, AuthSettings, Grant, Secret, SignIns, TokenStoreChoice};
+use mcp_proxy_auth::{
+    AuthError, AuthSettings, Grant, HttpProxy, ProxyFinder, Secret, SignIns, TokenStoreChoice,
+};
 use mcp_proxy_hub::config::{AuthGrant, AuthOptions};
+use mcp_proxy_transport::http::OutboundProxy;
 use url::Url;
 
 use crate::printer;
@@ -95,6 +98,20 @@ pub fn auth_settings(options: &AuthOptions) -> Result<AuthSettings> {
         hosts: options.hosts.clone(),
         redirect_port: options.redirect_port,
         ca_file: None,
+        proxies: ProxyFinder::default(),
+    })
+}
+
+/// The HTTP proxies that servers are reached through, for their authorization servers.
+pub fn environment_proxies() -> ProxyFinder {
+    ProxyFinder::new(|url| {
+        let variable = |name: &str| std::env::var(name).ok();
+        let proxy = OutboundProxy::from_environment(url, variable);
+        let proxy = proxy.map_err(|error| error.to_string())?;
+        Ok(proxy.map(|proxy| HttpProxy {
+            url: proxy.url(),
+            authorization: proxy.authorization().cloned(),
+        }))
     })
 }
 

@@ -89,9 +89,6 @@ struct Tokens {
     refusals: Mutex<Vec<RefusalFacts>>,
 }
 
-/// The token, the status and the challenges of a refused request.
-type RefusalFacts = (Option<String>, u16, Vec<String>);
-
 impl TokenSource for Tokens {
     fn token(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, String>> {
         Box::pin(std::future::ready(Ok(self

@@ -11,7 +11,9 @@ use mcp_proxy_transport::control::running_proxies;
 use url::Url;
 
 use crate::cli::sign_in::SignInServerArgs;
-use crate::config::{SignInStore, auth_settings, default_config_file, read_config_files, url_of};
+use crate::config::{
+    SignInStore, auth_settings, default_config_file, environment_proxies, read_config_files, url_of,
+};
 use crate::run::control::{greet, is_hub};
 use crate::run::runtime;
 
@@ -42,6 +44,7 @@ pub fn find(args: &SignInServerArgs) -> Result<NamedServer> {
     };
     let settings = AuthSettings {
         ca_file: args.ca_file.clone(),
+        proxies: environment_proxies(),
         ..server.settings
     };
     let store = SignInStore::default().open()?;

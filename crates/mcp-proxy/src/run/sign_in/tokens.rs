@@ -9,7 +9,7 @@ use mcp_proxy_transport::http::{AfterRefusal, RefusedRequest, SignInNeeded, Toke
 use serde_json::json;
 
 use super::server::login_command;
-use crate::config::{Config, SignInStore, Target, url_of};
+use crate::config::{Config, SignInStore, Target, environment_proxies, url_of};
 
 /// Where requests to a URL get their tokens. `None`: they carry credentials already, or could not carry tokens safely.
 pub fn token_source(
@@ -29,6 +29,7 @@ pub fn token_source(
         command,
         server: url.clone(),
         store: config.sign_ins.clone(),
+        is_named: name.is_some(),
         tells: name.is_none() && !config.quiet,
     }))
 }
@@ -53,6 +54,7 @@ pub fn server_sign_in(config: &Config, target: &Target) -> Option<ServerSignIn> 
     }
     let settings = AuthSettings {
         ca_file: ca_file.clone(),
+        proxies: environment_proxies(),
         ..auth.as_deref().cloned().unwrap_or_default()
     };
     sign_in(config, url, settings)
@@ -81,6 +83,8 @@ struct SignInTokens {
     command: String,
     server: Uri,
     store: SignInStore,
+    /// It is one of several.
+    is_named: bool,
     /// In front of one server, people are told once what is done with their requests. A hub has `status` for that.
     tells: bool,
 }
@@ -110,18 +114,31 @@ impl SignInTokens {
         ));
     }
 
-    /// What a person has to do. Without `missing_scopes` there is no sign-in, or it has ended.
-    fn need(&self, missing_scopes: Option<&[String]>) -> SignInNeeded {
+    /// There is no sign-in, or it has ended. A server without `challenges` does not say that it wants one: it may want a key.
+    fn need_sign_in(&self, challenges: &[String]) -> SignInNeeded {
         let command = &self.command;
-        let text = match missing_scopes.unwrap_or_default() {
-            [] => format!("needs sign-in: run `{command}`, then try again"),
-            scopes => {
-                let scopes = scopes.join(" ");
-                format!(
-                    "needs sign-in with more scopes ({scopes}): run `{command}`, then try again"
-                )
-            }
+        let key = match (challenges.is_empty(), self.is_named) {
+            (false, _) => "",
+            (true, true) => "; or, if it wants a key, put that under `headers` in its entry",
+            (true, false) => "; or, if it wants a key, give that with --header",
         };
+        let text = format!("needs sign-in: run `{command}`, then try again{key}");
+        self.need(text, None)
+    }
+
+    /// There is a sign-in, which is not enough.
+    fn need_scopes(&self, scopes: &[String]) -> SignInNeeded {
+        let command = &self.command;
+        let named = match scopes {
+            [] => String::new(),
+            scopes => format!(" ({})", scopes.join(" ")),
+        };
+        let text =
+            format!("needs sign-in with more scopes{named}: run `{command}`, then try again");
+        self.need(text, Some(scopes))
+    }
+
+    fn need(&self, text: String, missing_scopes: Option<&[String]>) -> SignInNeeded {
         if self.tells {
             self.store.tell_once(format!("{} {text}", self.host()));
         }
@@ -148,8 +165,8 @@ impl SignInTokens {
                 self.note_use();
                 AfterRefusal::SendAgain(header_of(&token)?)
             }
-            Refusal::SignIn => AfterRefusal::SignInNeeded(self.need(None)),
-            Refusal::MissingScope(scopes) => AfterRefusal::SignInNeeded(self.need(Some(&scopes))),
+            Refusal::SignIn => AfterRefusal::SignInNeeded(self.need_sign_in(&refused.challenges)),
+            Refusal::MissingScope(scopes) => AfterRefusal::SignInNeeded(self.need_scopes(&scopes)),
             Refusal::Failed(error) => return Err(error.to_string()),
             Refusal::NotOurs => AfterRefusal::PassOn,
         })
