@@ -11,6 +11,7 @@ use super::http::get;
 use super::person::{LIMIT, Person};
 use super::servers::AuthorizationServer;
 use crate::fixtures;
+use crate::h2::Certificate;
 use crate::piped_program::PipedProgram;
 use crate::process::{finish, said};
 
@@ -71,6 +72,26 @@ fn a_server_that_verifies_tokens_itself() {
     let person = Person::new();
     person.login(&server.url, &[]);
     assert_eq!(person.call(&server.url, "whoami").text(), "ada: notes:read");
+}
+
+/// Both servers have a certificate that only `--ca-file` and the browser know.
+#[test]
+fn a_server_and_an_authorization_server_with_tls() {
+    let certificate = Certificate::new();
+    let (cert, key) = (certificate.path("cert.pem"), certificate.path("key.pem"));
+    let flags = ["--cert", cert.as_str(), "--key", key.as_str()];
+    let issuer = AuthorizationServer::start(&flags);
+    let server = issuer.protected_server(&flags);
+    let person = Person::new();
+    person.trust(&cert);
+    assert!(!person.run(&["login", &server.url]).status.success());
+    person.login(&server.url, &["--ca-file", &cert]);
+    assert!(person.browser_log().contains("https://localhost:"));
+    let call = ["call", "whoami", "--url", &server.url, "--ca-file", &cert];
+    let output = person.succeed(&call);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "ada: notes:read\n");
+    person.succeed(&["logout", &server.url, "--ca-file", &cert]);
+    assert!(!person.run(&call).status.success());
 }
 
 #[test]

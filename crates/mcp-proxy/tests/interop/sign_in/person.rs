@@ -48,6 +48,11 @@ impl Person {
         self.path("data/mcp-proxy/tokens.json")
     }
 
+    /// Lets the browser trust this certificate.
+    pub fn trust(&self, cert: &str) {
+        std::fs::copy(cert, self.path("ca.pem")).expect("a file");
+    }
+
     /// Any program with the person's environment.
     pub fn with_environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         for (name, folder) in [
@@ -63,6 +68,10 @@ impl Person {
             command.env(name, self.path(folder));
         }
         command.env("MCP_PROXY_TOKEN_STORE", "file");
+        let trusted = self.path("ca.pem");
+        if trusted.exists() {
+            command.env("NODE_EXTRA_CA_CERTS", trusted);
+        }
         // As loud as it gets: some tests look for what should not be said.
         command.env("RUST_LOG", "trace").env("RUST_BACKTRACE", "1")
     }

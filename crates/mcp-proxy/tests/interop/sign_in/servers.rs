@@ -150,7 +150,12 @@ impl ProtectedServer {
 fn start(script: &str, arguments: &[&str]) -> (RunningProgram, String) {
     let script = fixtures::peer(script);
     let arguments = [&[script.as_str()], arguments].concat();
-    let running = RunningProgram::start(&mut fixtures::command(&fixtures::node(), &arguments));
+    let mut command = fixtures::command(&fixtures::node(), &arguments);
+    // The servers of a test have the same certificate, if any.
+    if let Some([_, cert]) = arguments.windows(2).find(|pair| pair[0] == "--cert") {
+        command.env("NODE_EXTRA_CA_CERTS", cert);
+    }
+    let running = RunningProgram::start(&mut command);
     let url = running.wait_for(texts::LISTENING_ON);
     (running, url)
 }
