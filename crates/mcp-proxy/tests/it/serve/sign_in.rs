@@ -109,6 +109,19 @@ fn a_token_that_is_refused_in_the_middle_fails_the_call_with_what_to_do() {
 }
 
 #[test]
+fn a_server_over_http_sse_needs_a_sign_in_too() {
+    let server = ProtectedServer::start();
+    let entry = json!({"url": server.url(), "type": "sse"});
+    let hub = TestHub::start(&json!({"mcpServers": {"a": entry}}), &[]);
+    hub.until("it needs a sign-in", |hub| {
+        state(hub, "a") == "needs sign-in"
+    });
+    let answer = hub.answer("tools/call", &json!({"name": "a_read", "arguments": {}}));
+    assert_eq!(answer["error"]["code"], -31016, "{answer}");
+    assert_eq!(health(&hub)["needsSignIn"], 1);
+}
+
+#[test]
 fn a_key_in_the_path_of_the_url_is_not_told() {
     const KEY: &str = "0a1b2c3d4e5f0a1b2c3d4e5f";
     let server = ProtectedServer::start();
