@@ -4,9 +4,13 @@
 //! it gives [tokens](ServerSignIn::token), decides what a [refused](ServerSignIn::refused) request needs, and
 //! [begins](ServerSignIn::begin) logins. A sign-in belongs to the server's URL.
 
+mod account;
 mod browser;
+mod discovery;
 mod error;
+mod http;
 mod login;
+mod oauth_error;
 mod refusal;
 mod secret;
 mod server_key;
@@ -14,9 +18,11 @@ mod server_sign_in;
 mod settings;
 mod state;
 mod store;
+mod token_endpoint;
 
 pub use browser::open_browser;
 pub use error::AuthError;
+pub use http::{HttpProxy, ProxyFinder};
 pub use login::PendingLogin;
 pub use refusal::Refusal;
 pub use secret::{BearerToken, Secret};

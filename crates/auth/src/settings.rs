@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use url::Url;
 
-use crate::Secret;
+use crate::{ProxyFinder, Secret};
 
 /// How tokens are obtained.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,4 +35,6 @@ pub struct AuthSettings {
     pub redirect_port: Option<u16>,
     /// A PEM file with more certificate authorities to trust.
     pub ca_file: Option<PathBuf>,
+    /// The HTTP proxies of the environment.
+    pub proxies: ProxyFinder,
 }

@@ -4,6 +4,7 @@
 //! last, so whoever reads `sign-ins.json` first finds tokens that are at least as new.
 
 mod document;
+mod keychain;
 mod private_folder;
 
 use std::io;
@@ -11,12 +12,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{FlockOperation, Stat, flock};
+use rustix::io::Errno;
 use url::Url;
 
 use crate::server_key::ServerKey;
 use crate::{AuthError, SignInState};
-pub(crate) use document::{SecretsPlace, SignIn, SignInSecrets};
+pub(crate) use document::{AuthorizationServer, SecretsPlace, SignIn, SignInSecrets, StoredSignIn};
 use document::{SignInsDocument, TokensDocument};
+use keychain::Keychain;
 use private_folder::PrivateFolder;
 
 const SIGN_INS: &str = "sign-ins.json";
@@ -56,6 +59,8 @@ impl Generation {
 #[derive(Debug)]
 pub struct SignIns {
     folder: PrivateFolder,
+    choice: TokenStoreChoice,
+    keychain: Keychain,
     /// The file as it was when it was last read.
     read: Mutex<(Generation, Arc<SignInsDocument>)>,
 }
@@ -63,12 +68,13 @@ pub struct SignIns {
 impl SignIns {
     /// Opens the folder, and creates it if need be. Nothing is read yet.
     pub fn open(folder: PathBuf, choice: TokenStoreChoice) -> Result<Arc<SignIns>, AuthError> {
-        let _ = choice;
         let folder = PrivateFolder::open_or_create(&folder).map_err(|error| AuthError::Folder {
             why: error.to_string(),
         })?;
         Ok(Arc::new(SignIns {
             folder,
+            choice,
+            keychain: Keychain::default(),
             read: Mutex::default(),
         }))
     }
@@ -87,20 +93,27 @@ impl SignIns {
     }
 
     /// Everything about a server that is not secret.
-    pub(crate) fn sign_in(&self, key: &ServerKey) -> Result<Option<SignIn>, AuthError> {
+    fn sign_in(&self, key: &ServerKey) -> Result<Option<SignIn>, AuthError> {
         let document = self.document()?;
         Ok(document.sign_ins.get(key.as_str()).cloned())
     }
 
+    /// Everything about a server. Without a sign-in, that is nothing.
+    pub(crate) fn load(&self, key: &ServerKey) -> Result<StoredSignIn, AuthError> {
+        let sign_in = self.sign_in(key)?.unwrap_or_default();
+        let secrets = self.secrets(key, sign_in.secrets)?;
+        Ok(StoredSignIn { sign_in, secrets })
+    }
+
     /// A server's secrets, wherever they are.
-    pub(crate) fn secrets(
-        &self,
-        key: &ServerKey,
-        place: SecretsPlace,
-    ) -> Result<SignInSecrets, AuthError> {
+    fn secrets(&self, key: &ServerKey, place: SecretsPlace) -> Result<SignInSecrets, AuthError> {
         match place {
             SecretsPlace::None => Ok(SignInSecrets::default()),
-            SecretsPlace::File | SecretsPlace::Keychain => {
+            SecretsPlace::Keychain => match self.keychain.get(key) {
+                Ok(secrets) => Ok(secrets.unwrap_or_default()),
+                Err(_) => Err(AuthError::Keychain),
+            },
+            SecretsPlace::File => {
                 let mut document: TokensDocument = self.parsed(TOKENS)?;
                 Ok(document.tokens.remove(key.as_str()).unwrap_or_default())
             }
@@ -114,29 +127,121 @@ impl SignIns {
         mut sign_in: SignIn,
         secrets: SignInSecrets,
     ) -> Result<(), AuthError> {
+        // A keychain may ask its person, so nobody's lock is held meanwhile.
+        let is_in_keychain =
+            self.choice == TokenStoreChoice::Keychain && self.keychain.set(key, &secrets).is_ok();
+        sign_in.secrets = match is_in_keychain {
+            true => SecretsPlace::Keychain,
+            false => SecretsPlace::File,
+        };
+        let lock = self.write_lock()?;
+        let old_place = self.place(key)?;
+        let in_file = (!is_in_keychain).then_some(secrets);
+        self.put_tokens(key, in_file)?;
+        self.put(key, sign_in)?;
+        drop(lock);
+        if !is_in_keychain && old_place == SecretsPlace::Keychain {
+            // The old tokens are of no more use. A keychain that is not there cannot remove them.
+            let _ = self.keychain.remove(key);
+        }
+        Ok(())
+    }
+
+    /// Removes the secrets of a sign-in that has ended. What the next login needs stays.
+    pub(crate) fn end(&self, key: &ServerKey, ended: SignIn) -> Result<(), AuthError> {
+        let lock = self.write_lock()?;
+        let place = self.place(key)?;
+        self.put(key, ended)?;
+        self.put_tokens(key, None)?;
+        drop(lock);
+        self.remove_from_keychain(key, place)
+    }
+
+    /// Remembers scopes for the next login, up to `max`. Returns all that are missing.
+    pub(crate) fn add_missing_scopes(
+        &self,
+        key: &ServerKey,
+        scopes: Vec<String>,
+        max: usize,
+    ) -> Result<Vec<String>, AuthError> {
         let _lock = self.write_lock()?;
-        let mut tokens: TokensDocument = self.parsed(TOKENS)?;
-        tokens.tokens.insert(key.to_string(), secrets);
-        self.write(TOKENS, &tokens)?;
-        sign_in.secrets = SecretsPlace::File;
+        let mut sign_in = self.sign_in(key)?.unwrap_or_default();
+        let known = sign_in.missing_scopes.len();
+        for scope in scopes {
+            let missing = &mut sign_in.missing_scopes;
+            if missing.len() < max && !missing.contains(&scope) {
+                missing.push(scope);
+            }
+        }
+        let missing = sign_in.missing_scopes.clone();
+        if missing.len() > known {
+            self.put(key, sign_in)?;
+        }
+        Ok(missing)
+    }
+
+    /// Locks a server's tokens for their renewal. `None`: another one has the lock.
+    pub(crate) fn try_lock(&self, key: &ServerKey) -> Result<Option<std::fs::File>, AuthError> {
+        let digest = ring::digest::digest(&ring::digest::SHA256, key.as_str().as_bytes());
+        let name: String = digest.as_ref()[..8]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        let locked = self
+            .folder
+            .lock_file(&format!("{name}.lock"))
+            .and_then(
+                |file| match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                    Ok(()) => Ok(Some(file)),
+                    Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
+                    Err(error) => Err(error.into()),
+                },
+            );
+        locked.map_err(|error| file_error("of a lock", "locked", &error))
+    }
+
+    /// Removes a sign-in and its secrets.
+    pub(crate) fn forget(&self, key: &ServerKey) -> Result<(), AuthError> {
+        let lock = self.write_lock()?;
+        let mut document: SignInsDocument = self.parsed(SIGN_INS)?;
+        let Some(sign_in) = document.sign_ins.remove(key.as_str()) else {
+            return Ok(());
+        };
+        self.write(SIGN_INS, &document)?;
+        self.put_tokens(key, None)?;
+        drop(lock);
+        self.remove_from_keychain(key, sign_in.secrets)
+    }
+
+    fn place(&self, key: &ServerKey) -> Result<SecretsPlace, AuthError> {
+        Ok(self.sign_in(key)?.unwrap_or_default().secrets)
+    }
+
+    fn put(&self, key: &ServerKey, mut sign_in: SignIn) -> Result<(), AuthError> {
         let mut document: SignInsDocument = self.parsed(SIGN_INS)?;
         sign_in.changes = next_change(&document);
         document.sign_ins.insert(key.to_string(), sign_in);
         self.write(SIGN_INS, &document)
     }
 
-    /// Removes a sign-in and its secrets.
-    pub(crate) fn forget(&self, key: &ServerKey) -> Result<(), AuthError> {
-        let _lock = self.write_lock()?;
-        let mut document: SignInsDocument = self.parsed(SIGN_INS)?;
-        if document.sign_ins.remove(key.as_str()).is_some() {
-            self.write(SIGN_INS, &document)?;
+    /// Replaces a server's secrets in the file.
+    fn put_tokens(&self, key: &ServerKey, secrets: Option<SignInSecrets>) -> Result<(), AuthError> {
+        let mut document: TokensDocument = self.parsed(TOKENS)?;
+        let old = match secrets.clone() {
+            Some(secrets) => document.tokens.insert(key.to_string(), secrets),
+            None => document.tokens.remove(key.as_str()),
+        };
+        match old == secrets {
+            true => Ok(()),
+            false => self.write(TOKENS, &document),
         }
-        let mut tokens: TokensDocument = self.parsed(TOKENS)?;
-        if tokens.tokens.remove(key.as_str()).is_some() {
-            self.write(TOKENS, &tokens)?;
+    }
+
+    fn remove_from_keychain(&self, key: &ServerKey, place: SecretsPlace) -> Result<(), AuthError> {
+        match place {
+            SecretsPlace::Keychain => self.keychain.remove(key).map_err(|_| AuthError::Keychain),
+            SecretsPlace::None | SecretsPlace::File => Ok(()),
         }
-        Ok(())
     }
 
     fn document(&self) -> Result<Arc<SignInsDocument>, AuthError> {
@@ -175,7 +280,7 @@ impl SignIns {
             .lock_file(WRITE_LOCK)
             .and_then(|file| {
                 while let Err(error) = flock(&file, FlockOperation::LockExclusive) {
-                    if error != rustix::io::Errno::INTR {
+                    if error != Errno::INTR {
                         return Err(error.into());
                     }
                 }
@@ -197,3 +302,6 @@ fn file_error(file: &'static str, what: &'static str, error: &io::Error) -> Auth
         why: error.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests;

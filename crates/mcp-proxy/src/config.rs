@@ -16,7 +16,7 @@ pub use hub::{
 };
 pub use relay::{KeySource, PairingConfig, RelayKeys, RelayTarget, TlsPlace};
 pub use relay_file::RelayFile;
-pub use sign_in::{SignInStore, auth_settings, url_of};
+pub use sign_in::{SignInStore, auth_settings, environment_proxies, url_of};
 
 use std::path::PathBuf;
 use std::sync::Arc;

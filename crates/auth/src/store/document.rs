@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Secret, SignInFacts, SignInState};
+use crate::{BearerToken, Secret, SignInFacts, SignInState};
 
 /// `sign-ins.json`: everything that is not secret.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -36,6 +36,9 @@ pub(crate) struct SignIn {
     /// Unix time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expires_at: Option<u64>,
+    /// Unix time from which on the tokens are renewed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) renew_at: Option<u64>,
     pub(crate) can_refresh: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) scopes: Vec<String>,
@@ -45,7 +48,7 @@ pub(crate) struct SignIn {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) resource: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) client: Option<Client>,
+    pub(crate) client_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) authorization_server: Option<AuthorizationServer>,
 }
@@ -61,24 +64,16 @@ pub(crate) enum SecretsPlace {
     Keychain,
 }
 
-/// Who we are to the authorization server.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) struct Client {
-    pub(crate) id: String,
-    /// Whether the authorization server gave us the id, bound to `redirect_uri`.
-    pub(crate) is_registration: bool,
-    pub(crate) redirect_uri: String,
-}
-
 /// What renewing and revoking tokens needs of the authorization server's metadata.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct AuthorizationServer {
     pub(crate) issuer: String,
     pub(crate) token_endpoint: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) revocation_endpoint: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) userinfo_endpoint: Option<String>,
     /// `token_endpoint_auth_methods_supported`
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) auth_methods: Vec<String>,
@@ -97,26 +92,61 @@ pub(crate) struct SignInSecrets {
     pub(crate) client_secret: Option<Secret>,
 }
 
+/// All that is kept about one server.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StoredSignIn {
+    pub(crate) sign_in: SignIn,
+    pub(crate) secrets: SignInSecrets,
+}
+
+impl StoredSignIn {
+    pub(crate) fn token(&self) -> Option<BearerToken> {
+        self.secrets.access_token.clone().map(BearerToken::new)
+    }
+
+    /// Whether the token is to be renewed before it is used again.
+    pub(crate) fn is_due(&self) -> bool {
+        self.sign_in
+            .renew_at
+            .and_then(time_of)
+            .is_some_and(has_come)
+    }
+
+    pub(crate) fn has_expired(&self) -> bool {
+        self.sign_in.until().is_some_and(has_come)
+    }
+}
+
 impl SignIn {
     pub(crate) fn until(&self) -> Option<SystemTime> {
-        let seconds = Duration::from_secs(self.expires_at?);
-        SystemTime::UNIX_EPOCH.checked_add(seconds)
+        time_of(self.expires_at?)
     }
 
     pub(crate) fn state(&self) -> SignInState {
-        if self.secrets == SecretsPlace::None {
-            return SignInState::SignedOut;
+        let is_over = !self.can_refresh && self.until().is_some_and(has_come);
+        match self.secrets == SecretsPlace::None || is_over {
+            true => SignInState::SignedOut,
+            false => SignInState::SignedIn(self.facts()),
         }
-        SignInState::SignedIn(SignInFacts {
-            issuer: match &self.authorization_server {
-                Some(server) => server.issuer.clone(),
-                None => String::new(),
-            },
+    }
+
+    pub(crate) fn facts(&self) -> SignInFacts {
+        let server = self.authorization_server.as_ref();
+        SignInFacts {
+            issuer: server.map_or(String::new(), |server| server.issuer.clone()),
             account: self.account.clone(),
             until: self.until(),
             can_refresh: self.can_refresh,
             scopes: self.scopes.clone(),
             missing_scopes: self.missing_scopes.clone(),
-        })
+        }
     }
+}
+
+fn time_of(unix_seconds: u64) -> Option<SystemTime> {
+    SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(unix_seconds))
+}
+
+fn has_come(time: SystemTime) -> bool {
+    time <= SystemTime::now()
 }

@@ -8,13 +8,13 @@ use super::time::time;
 /// What `login --help` shows first.
 pub const LOGIN_AFTER: &str = "\
 Examples:
-  mcp-proxy login https://mcp.linear.app/mcp              sign in to a server
-  mcp-proxy login linear --config ~/.cursor/mcp.json      the same, by its name in a config file
-  mcp-proxy login linear                                  by its name in a running hub
-  mcp-proxy login linear --no-browser                     over SSH: open the URL elsewhere
+  mcp-proxy login https://mcp.linear.app/mcp            sign in to a server
+  mcp-proxy login linear --config ~/.cursor/mcp.json    by its name in a config file
+  mcp-proxy login linear                                by its name in a running hub
+  mcp-proxy login linear --no-browser                   over SSH: paste where the browser ends
 
-The tokens are kept in the system's keychain, or in a private file. Every command uses
-them: `serve`, `tools`, `call`, and `mcp-proxy URL`. A running hub notices within seconds.";
+The tokens are kept in the system's keychain, or in a private file. Every command uses them:
+`serve`, `tools`, `call`, and `mcp-proxy URL`. A running hub notices within seconds.";
 
 /// What `logout --help` shows first.
 pub const LOGOUT_AFTER: &str = "\

@@ -6,8 +6,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context as _, Result};
 use http::Uri;
-use mcp_proxy_auth::{AuthError, AuthSettings, Grant, Secret, SignIns, TokenStoreChoice};
+use mcp_proxy_auth::{
+    AuthError, AuthSettings, Grant, HttpProxy, ProxyFinder, Secret, SignIns, TokenStoreChoice,
+};
 use mcp_proxy_hub::config::{AuthGrant, AuthOptions};
+use mcp_proxy_transport::http::OutboundProxy;
 use url::Url;
 
 use crate::printer;
@@ -20,6 +23,7 @@ const STORE_VARIABLE: &str = "MCP_PROXY_TOKEN_STORE";
 pub struct SignInStore {
     opened: Arc<OnceLock<Result<Arc<SignIns>, String>>>,
     told: Arc<Mutex<HashSet<String>>>,
+    used: Arc<Mutex<HashSet<String>>>,
 }
 
 impl SignInStore {
@@ -30,6 +34,20 @@ impl SignInStore {
             .get_or_init(open)
             .clone()
             .map_err(anyhow::Error::msg)
+    }
+
+    /// Notes that a server was sent a token.
+    pub fn note_use(&self, server: &str) {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if !used.contains(server) {
+            used.insert(server.to_owned());
+        }
+    }
+
+    /// The servers that were sent a token since this was last asked.
+    pub fn take_used(&self) -> HashSet<String> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut used)
     }
 
     /// Tells the user something about a sign-in, unless that was told before in this run.
@@ -80,6 +98,20 @@ pub fn auth_settings(options: &AuthOptions) -> Result<AuthSettings> {
         hosts: options.hosts.clone(),
         redirect_port: options.redirect_port,
         ca_file: None,
+        proxies: ProxyFinder::default(),
+    })
+}
+
+/// The HTTP proxies that servers are reached through, for their authorization servers.
+pub fn environment_proxies() -> ProxyFinder {
+    ProxyFinder::new(|url| {
+        let variable = |name: &str| std::env::var(name).ok();
+        let proxy = OutboundProxy::from_environment(url, variable);
+        let proxy = proxy.map_err(|error| error.to_string())?;
+        Ok(proxy.map(|proxy| HttpProxy {
+            url: proxy.url(),
+            authorization: proxy.authorization().cloned(),
+        }))
     })
 }
 

@@ -9,7 +9,7 @@ use mcp_proxy_auth::SignInFacts;
 
 use crate::run::sessions::formatting::day_and_time;
 
-pub use tokens::token_source;
+pub use tokens::{server_sign_in, token_source};
 
 /// Until when a sign-in lasts: `until 2026-11-18 14:05:00 UTC, then renewed automatically`.
 pub fn until_text(facts: &SignInFacts) -> String {

@@ -73,7 +73,7 @@ pub(crate) async fn connect(
             let opened = Instant::now();
             let end = stream.run(&reading, &inbox).await;
             attempts.lost_after(opened.elapsed());
-            match reading.reconnect(end, &mut attempts).await {
+            match Box::pin(reading.reconnect(end, &mut attempts)).await {
                 Ok(next) => stream = next,
                 Err(end) => break end,
             }

@@ -11,9 +11,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use mcp_proxy_core::{
-    BoxFuture, FrameReader, FrameWriter, HoldOptions, OutgoingFrame, ProxyRun, RunOptions,
-};
+use mcp_proxy_core::{BoxFuture, HoldOptions, OutgoingFrame, ProxyRun, RunOptions};
 use mcp_proxy_transport::http::{
     AfterRefusal, HttpLink, RefusedRequest, RemoteServer, RemoteServerOptions, SignInNeeded,
     TokenSource,
@@ -80,12 +78,15 @@ impl Protected {
     }
 }
 
+/// The token, status and challenges of a refused request.
+type RefusalFacts = (Option<String>, u16, Vec<String>);
+
 /// Tokens of a test: the first, and the one after a refusal.
 #[derive(Default)]
 struct Tokens {
     first: Option<&'static str>,
     better: Option<&'static str>,
-    refusals: Mutex<Vec<(Option<String>, u16, Vec<String>)>>,
+    refusals: Mutex<Vec<RefusalFacts>>,
 }
 
 impl TokenSource for Tokens {

@@ -4,7 +4,9 @@ use std::io::{BufRead as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use mcp_proxy_auth::{PendingLogin, ServerSignIn, SignInFacts, SignInState, open_browser};
+use mcp_proxy_auth::{
+    AuthError, PendingLogin, ServerSignIn, SignInFacts, SignInState, open_browser,
+};
 use mcp_proxy_wire::terminal_text::sanitize;
 use tokio::sync::mpsc;
 use url::Url;
@@ -17,7 +19,14 @@ use crate::run::runtime;
 
 /// Signs in.
 pub fn run(args: &LoginArgs) -> Result<ExitCode> {
-    let sign_in = find(&args.server)?;
+    let server = find(&args.server)?;
+    if server.has_credentials {
+        bail!(
+            "{}: its entry has an Authorization header, which is sent instead of a sign-in; remove the header first",
+            args.server.server
+        );
+    }
+    let sign_in = server.sign_in;
     let runtime = runtime().context("cannot start")?;
     let facts = runtime.block_on(log_in(args, &sign_in))?;
     let mut out = printer::stdout_writer();
@@ -37,36 +46,42 @@ async fn log_in(args: &LoginArgs, sign_in: &ServerSignIn) -> Result<SignInFacts>
     let scopes = args.scope.iter().flat_map(|text| text.split_whitespace());
     let scopes: Vec<String> = scopes.map(str::to_owned).collect();
     let mut login = sign_in.begin(&scopes).await?;
-    let host = sanitize(sign_in.server());
-    if args.no_browser {
-        printer::say(&format!(
-            "Open this URL in any browser to sign in to {host}:"
-        ));
-        print_url(login.url())?;
-        printer::say(
-            "If the browser then cannot reach this machine, paste the URL of the page that it ends on here:",
-        );
-    } else {
-        match open_browser(login.url()) {
-            Ok(()) => printer::say(&format!(
-                "Opened your browser to sign in to {host}. If no page appears, open this URL:"
-            )),
-            Err(error) => printer::say(&format!("{error}. Open this URL to sign in to {host}:")),
-        }
-        print_url(login.url())?;
-    }
+    let showing = show_page(args, sanitize(sign_in.server()), login.url().clone());
     let lines = match args.no_browser {
         true => stdin_lines(),
         false => mpsc::channel(1).1,
     };
-    let waiting = wait(&mut login, lines);
+    // A browser may be back before the program that opened it has ended.
+    let waiting = async { tokio::try_join!(wait(&mut login, lines), showing) };
     match tokio::time::timeout(args.timeout, waiting).await {
-        Ok(facts) => facts,
+        Ok(done) => done.map(|(facts, ())| facts),
         Err(_) => bail!(
             "nobody signed in within {} s; run the command again",
             args.timeout.as_secs()
         ),
     }
+}
+
+/// Opens the page to sign in on, or says where it is.
+async fn show_page(args: &LoginArgs, host: String, url: Url) -> Result<()> {
+    if args.no_browser {
+        printer::say(&format!(
+            "Open this URL in any browser to sign in to {host}:"
+        ));
+        print_url(&url)?;
+        printer::say(
+            "If the browser then cannot reach this machine, paste the URL of the page that it ends on here:",
+        );
+        return Ok(());
+    }
+    let page = url.clone();
+    match tokio::task::spawn_blocking(move || open_browser(&page)).await? {
+        Ok(()) => printer::say(&format!(
+            "Opened your browser to sign in to {host}. If no page appears, open this URL:"
+        )),
+        Err(error) => printer::say(&format!("{error}. Open this URL to sign in to {host}:")),
+    }
+    print_url(&url)
 }
 
 /// Waits for the redirect, or for its URL on stdin. A line that is not that URL does no harm.
@@ -79,7 +94,10 @@ async fn wait(login: &mut PendingLogin, mut lines: mpsc::Receiver<String>) -> Re
                 Some(line) if line.trim().is_empty() => {}
                 Some(line) => match login.pasted(line.trim()).await {
                     Ok(facts) => return Ok(facts),
-                    Err(error) => printer::say(&format!("mcp-proxy: {error}")),
+                    Err(error @ AuthError::NotTheRedirect { .. }) => {
+                        printer::say(&format!("mcp-proxy: {error}"));
+                    }
+                    Err(error) => return Err(error.into()),
                 },
                 None => takes_lines = false,
             },

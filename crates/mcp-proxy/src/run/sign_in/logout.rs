@@ -14,7 +14,7 @@ use crate::run::runtime;
 
 /// Signs out.
 pub fn run(args: &LogoutArgs) -> Result<ExitCode> {
-    let sign_in = find(&args.server)?;
+    let sign_in = find(&args.server)?.sign_in;
     let runtime = runtime().context("cannot start")?;
     let done = runtime.block_on(sign_in.sign_out())?;
     let mut out = printer::stdout_writer();

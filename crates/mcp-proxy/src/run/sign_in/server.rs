@@ -3,14 +3,17 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
+use http::header::AUTHORIZATION;
 use mcp_proxy_auth::{AuthSettings, ServerSignIn};
-use mcp_proxy_hub::config::{HubConfig, ServerTarget};
-use mcp_proxy_session::CredentialRedaction;
+use mcp_proxy_hub::config::{HubConfig, ServerConfig, ServerTarget};
+use mcp_proxy_session::{CredentialRedaction, REDACTED_CREDENTIAL};
 use mcp_proxy_transport::control::running_proxies;
 use url::Url;
 
 use crate::cli::sign_in::SignInServerArgs;
-use crate::config::{SignInStore, auth_settings, default_config_file, read_config_files, url_of};
+use crate::config::{
+    SignInStore, auth_settings, default_config_file, environment_proxies, read_config_files, url_of,
+};
 use crate::run::control::{greet, is_hub};
 use crate::run::runtime;
 
@@ -25,8 +28,15 @@ pub fn login_command(masks: &CredentialRedaction, server: &str, name: Option<&st
     format!("mcp-proxy login {quoted}")
 }
 
-/// The server that is meant.
-pub fn find(args: &SignInServerArgs) -> Result<ServerSignIn> {
+/// The server that a person named.
+pub struct NamedServer {
+    pub sign_in: ServerSignIn,
+    /// Its entry in the config has an `Authorization` header, which is sent instead of a sign-in.
+    pub has_credentials: bool,
+}
+
+/// Finds the server that is meant.
+pub fn find(args: &SignInServerArgs) -> Result<NamedServer> {
     let known = known_servers(&args.config)?;
     let server = match args.server.contains("://") {
         true => by_url(&args.server, known)?,
@@ -34,60 +44,59 @@ pub fn find(args: &SignInServerArgs) -> Result<ServerSignIn> {
     };
     let settings = AuthSettings {
         ca_file: args.ca_file.clone(),
+        proxies: environment_proxies(),
         ..server.settings
     };
     let store = SignInStore::default().open()?;
-    Ok(ServerSignIn::new(store, server.url, settings)?)
+    Ok(NamedServer {
+        sign_in: ServerSignIn::new(store, server.url, settings)?,
+        has_credentials: server.has_credentials,
+    })
 }
 
 /// A server of a config file or of a running hub.
 struct KnownServer {
     name: String,
-    /// Why it has no URL, if it has none.
-    url: Result<Url, String>,
-    settings: AuthSettings,
+    /// Or why nobody can sign in to it.
+    found: Result<FoundServer, String>,
 }
 
 struct FoundServer {
     url: Url,
     settings: AuthSettings,
+    has_credentials: bool,
 }
 
 fn by_url(text: &str, known: Vec<KnownServer>) -> Result<FoundServer> {
     let url = Url::parse(text).with_context(|| format!("`{text}` is not a URL"))?;
-    let is_same = |other: &Url| without_query(other) == without_query(&url);
-    let mut same = known
-        .into_iter()
-        .filter(|server| server.url.as_ref().is_ok_and(is_same));
-    let settings = same.next().map(|server| server.settings);
+    let mut found = known.into_iter().filter_map(|server| server.found.ok());
+    let same = found.find(|found| without_query(&found.url) == without_query(&url));
     Ok(FoundServer {
         url,
-        settings: settings.unwrap_or_default(),
+        settings: same.map(|server| server.settings).unwrap_or_default(),
+        // Other commands that use this URL may have none.
+        has_credentials: false,
     })
 }
 
 fn by_name(name: &str, known: Vec<KnownServer>) -> Result<FoundServer> {
     let mut names: Vec<String> = known.iter().map(|server| server.name.clone()).collect();
-    let mut found: Vec<FoundServer> = Vec::new();
+    let mut servers: Vec<FoundServer> = Vec::new();
     let mut problem = None;
     for server in known.into_iter().filter(|server| server.name == name) {
-        match server.url {
-            Ok(url)
-                if found
-                    .iter()
-                    .all(|found| without_query(&found.url) != without_query(&url)) =>
-            {
-                found.push(FoundServer {
-                    url,
-                    settings: server.settings,
-                });
+        match server.found {
+            Ok(found) => {
+                let is_same =
+                    |other: &FoundServer| without_query(&other.url) == without_query(&found.url);
+                if !servers.iter().any(is_same) {
+                    servers.push(found);
+                }
             }
-            Ok(_) => {}
             Err(why) => problem = Some(why),
         }
     }
-    match (found.len(), problem) {
-        (1, _) => Ok(found.remove(0)),
+    match (servers.len(), problem) {
+        (1, _) => Ok(servers.remove(0)),
         (0, Some(why)) => bail!("{name}: {why}"),
         (0, None) => {
             names.sort();
@@ -101,7 +110,7 @@ fn by_name(name: &str, known: Vec<KnownServer>) -> Result<FoundServer> {
             )
         }
         (_, _) => {
-            let urls: Vec<&str> = found.iter().map(|server| server.url.as_str()).collect();
+            let urls: Vec<&str> = servers.iter().map(|server| server.url.as_str()).collect();
             bail!(
                 "several servers are called `{name}`; give the URL of one: {}",
                 urls.join(", ")
@@ -144,52 +153,51 @@ async fn servers_of_hubs() -> Vec<KnownServer> {
             known.extend(servers_of(&config));
         }
         for server in hello.servers {
-            if let Ok(url) = Url::parse(&server.target)
-                && known.iter().all(|known| known.name != server.name)
-            {
-                known.push(KnownServer {
-                    name: server.name,
-                    url: Ok(url),
-                    settings: AuthSettings::default(),
-                });
+            if known.iter().all(|known| known.name != server.name) {
+                known.extend(server_of_hub(server.name, &server.target));
             }
         }
     }
     known
 }
 
-fn servers_of(config: &HubConfig) -> Vec<KnownServer> {
-    let read = |server: &mcp_proxy_hub::config::ServerConfig| {
-        let name = server.name.as_str().to_owned();
-        let spec = match &server.state {
-            Ok(spec) => spec,
-            Err(problem) => {
-                return KnownServer {
-                    name,
-                    url: Err(problem.to_string()),
-                    settings: AuthSettings::default(),
-                };
-            }
-        };
-        let settings = spec.options.auth.as_ref().map(auth_settings).transpose();
-        let url = match &spec.target {
-            ServerTarget::Url { url, .. } => url_of(url.uri()).map_err(|error| error.to_string()),
-            ServerTarget::Command { .. } | ServerTarget::Builtin(_) => {
-                Err("it has no URL, so there is nothing to sign in to".to_owned())
-            }
-        };
-        match settings {
-            Ok(settings) => KnownServer {
-                name,
-                url,
-                settings: settings.unwrap_or_default(),
-            },
-            Err(error) => KnownServer {
-                name,
-                url: Err(error.to_string()),
-                settings: AuthSettings::default(),
-            },
-        }
+/// What a hub tells of a server whose config file cannot be read any more.
+fn server_of_hub(name: String, target: &str) -> Option<KnownServer> {
+    let url = Url::parse(target).ok()?;
+    let found = match target.contains(REDACTED_CREDENTIAL) {
+        true => Err(
+            "its URL has a secret, which its hub does not tell; name its file with --config FILE"
+                .to_owned(),
+        ),
+        false => Ok(FoundServer {
+            url,
+            settings: AuthSettings::default(),
+            has_credentials: false,
+        }),
     };
-    config.servers.iter().map(read).collect()
+    Some(KnownServer { name, found })
+}
+
+fn servers_of(config: &HubConfig) -> Vec<KnownServer> {
+    let servers = config.servers.iter();
+    let known = servers.map(|server| KnownServer {
+        name: server.name.as_str().to_owned(),
+        found: server_of(server),
+    });
+    known.collect()
+}
+
+fn server_of(server: &ServerConfig) -> Result<FoundServer, String> {
+    let spec = server.state.as_ref().map_err(ToString::to_string)?;
+    let ServerTarget::Url { url, headers, .. } = &spec.target else {
+        return Err("it has no URL, so there is nothing to sign in to".to_owned());
+    };
+    let settings = spec.options.auth.as_ref().map(auth_settings).transpose();
+    Ok(FoundServer {
+        url: url_of(url.uri()).map_err(|error| error.to_string())?,
+        settings: settings
+            .map_err(|error| error.to_string())?
+            .unwrap_or_default(),
+        has_credentials: headers.iter().any(|(name, _)| *name == AUTHORIZATION),
+    })
 }

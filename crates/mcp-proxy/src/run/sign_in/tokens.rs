@@ -9,7 +9,7 @@ use mcp_proxy_transport::http::{AfterRefusal, RefusedRequest, SignInNeeded, Toke
 use serde_json::json;
 
 use super::server::login_command;
-use crate::config::{Config, SignInStore, Target, url_of};
+use crate::config::{Config, SignInStore, Target, environment_proxies, url_of};
 
 /// Where requests to a URL get their tokens. `None`: they carry credentials already, or could not carry tokens safely.
 pub fn token_source(
@@ -17,6 +17,25 @@ pub fn token_source(
     target: &Target,
     name: Option<&str>,
 ) -> Option<Arc<dyn TokenSource>> {
+    let Target::Url { url, .. } = target else {
+        return None;
+    };
+    let sign_in = server_sign_in(config, target)?;
+    let command = login_command(&config.masks, sign_in.server(), name);
+    let shown = config.masks.url(sign_in.server()).into_owned();
+    Some(Arc::new(SignInTokens {
+        shown,
+        sign_in,
+        command,
+        server: url.clone(),
+        store: config.sign_ins.clone(),
+        is_named: name.is_some(),
+        tells: name.is_none() && !config.quiet,
+    }))
+}
+
+/// The sign-in to a server. `None` as above.
+pub fn server_sign_in(config: &Config, target: &Target) -> Option<ServerSignIn> {
     let Target::Url {
         url,
         headers,
@@ -35,16 +54,10 @@ pub fn token_source(
     }
     let settings = AuthSettings {
         ca_file: ca_file.clone(),
+        proxies: environment_proxies(),
         ..auth.as_deref().cloned().unwrap_or_default()
     };
-    let sign_in = sign_in(config, url, settings)?;
-    let command = login_command(&config.masks, sign_in.server(), name);
-    Some(Arc::new(SignInTokens {
-        sign_in,
-        command,
-        server: url.clone(),
-        teller: (name.is_none() && !config.quiet).then(|| config.sign_ins.clone()),
-    }))
+    sign_in(config, url, settings)
 }
 
 fn sign_in(config: &Config, url: &Uri, settings: AuthSettings) -> Option<ServerSignIn> {
@@ -64,11 +77,16 @@ fn sign_in(config: &Config, url: &Uri, settings: AuthSettings) -> Option<ServerS
 /// The tokens for one server.
 struct SignInTokens {
     sign_in: ServerSignIn,
+    /// The server's URL without what may be a secret.
+    shown: String,
     /// What a person types to sign in.
     command: String,
     server: Uri,
+    store: SignInStore,
+    /// It is one of several.
+    is_named: bool,
     /// In front of one server, people are told once what is done with their requests. A hub has `status` for that.
-    teller: Option<SignInStore>,
+    tells: bool,
 }
 
 impl SignInTokens {
@@ -78,10 +96,11 @@ impl SignInTokens {
             .map_or("", |authority| authority.as_str())
     }
 
-    fn tell_use(&self) {
-        let Some(teller) = &self.teller else {
+    fn note_use(&self) {
+        self.store.note_use(self.sign_in.server());
+        if !self.tells {
             return;
-        };
+        }
         let account = match self.sign_in.state() {
             SignInState::SignedIn(facts) => facts.account,
             SignInState::SignedOut => None,
@@ -89,29 +108,43 @@ impl SignInTokens {
         let account = account
             .map(|account| format!(" as {account}"))
             .unwrap_or_default();
-        teller.tell_once(format!(
+        self.store.tell_once(format!(
             "requests without credentials get the token of your sign-in to {}{account}",
             self.host()
         ));
     }
 
-    fn need(&self, missing_scopes: &[String]) -> SignInNeeded {
+    /// There is no sign-in, or it has ended. A server without `challenges` does not say that it wants one: it may want a key.
+    fn need_sign_in(&self, challenges: &[String]) -> SignInNeeded {
         let command = &self.command;
-        let text = match missing_scopes {
-            [] => format!("needs sign-in: run `{command}`, then try again"),
-            scopes => {
-                let scopes = scopes.join(" ");
-                format!(
-                    "needs sign-in with more scopes ({scopes}): run `{command}`, then try again"
-                )
-            }
+        let key = match (challenges.is_empty(), self.is_named) {
+            (false, _) => "",
+            (true, true) => "; or, if it wants a key, put that under `headers` in its entry",
+            (true, false) => "; or, if it wants a key, give that with --header",
         };
-        if let Some(teller) = &self.teller {
-            teller.tell_once(format!("{} {text}", self.host()));
+        let text = format!("needs sign-in: run `{command}`, then try again{key}");
+        self.need(text, None)
+    }
+
+    /// There is a sign-in, which is not enough.
+    fn need_scopes(&self, scopes: &[String]) -> SignInNeeded {
+        let command = &self.command;
+        let named = match scopes {
+            [] => String::new(),
+            scopes => format!(" ({})", scopes.join(" ")),
+        };
+        let text =
+            format!("needs sign-in with more scopes{named}: run `{command}`, then try again");
+        self.need(text, Some(scopes))
+    }
+
+    fn need(&self, text: String, missing_scopes: Option<&[String]>) -> SignInNeeded {
+        if self.tells {
+            self.store.tell_once(format!("{} {text}", self.host()));
         }
-        let mut server = json!({"server": self.sign_in.server()});
-        if !missing_scopes.is_empty() {
-            server["missingScopes"] = json!(missing_scopes);
+        let mut server = json!({"server": self.shown});
+        if let Some(scopes) = missing_scopes {
+            server["missingScopes"] = json!(scopes);
         }
         SignInNeeded {
             text,
@@ -128,9 +161,12 @@ impl SignInTokens {
             .refused(used.as_ref(), status, &refused.challenges)
             .await;
         Ok(match refusal {
-            Refusal::Retry(token) => AfterRefusal::SendAgain(header_of(&token)?),
-            Refusal::SignIn => AfterRefusal::SignInNeeded(self.need(&[])),
-            Refusal::MissingScope(scopes) => AfterRefusal::SignInNeeded(self.need(&scopes)),
+            Refusal::Retry(token) => {
+                self.note_use();
+                AfterRefusal::SendAgain(header_of(&token)?)
+            }
+            Refusal::SignIn => AfterRefusal::SignInNeeded(self.need_sign_in(&refused.challenges)),
+            Refusal::MissingScope(scopes) => AfterRefusal::SignInNeeded(self.need_scopes(&scopes)),
             Refusal::Failed(error) => return Err(error.to_string()),
             Refusal::NotOurs => AfterRefusal::PassOn,
         })
@@ -148,7 +184,7 @@ impl TokenSource for SignInTokens {
             let Some(token) = token else {
                 return Ok(None);
             };
-            self.tell_use();
+            self.note_use();
             header_of(&token).map(Some)
         })
     }
