@@ -8,6 +8,7 @@
 //! A broken entry disables its server and nothing else. A file that is broken as a whole, or wrong under our own key, is a
 //! [`ConfigError`] that names line, column and key. Neither error texts nor `Debug` show values, because they may be secrets.
 
+mod auth_options;
 mod changes;
 mod dispatch_options;
 mod document;
@@ -42,6 +43,7 @@ use keys::{FILE_KEYS, OWN_KEY};
 use node::Node;
 use secret::SecretCollector;
 
+pub use auth_options::{AuthGrant, AuthOptions};
 pub use changes::{ConfigChanges, changes};
 pub use dispatch_options::DispatchOptions;
 pub use env_file::EnvFile;

@@ -33,7 +33,9 @@ use bytes::Bytes;
 
 pub use arguments::parse_arguments;
 pub use batch::render_batch;
-pub use catalog_answers::{ListedItem, UnavailableServer, page_of, render_info, render_list};
+pub use catalog_answers::{
+    ListedItem, UnavailableServer, UnavailableState, page_of, render_info, render_list,
+};
 pub use definition::{ALWAYS_LOAD, definition, definition_of_one_server, parameter_schema};
 pub use error::{ProxyToolError, render_error};
 pub use facts::{DISPATCH_META_KEY, META_KEY};

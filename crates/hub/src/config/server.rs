@@ -109,6 +109,10 @@ impl ServerSpec {
         for credential in &self.credentials {
             secrets.add(credential.reveal());
         }
+        let auth = self.options.auth.as_ref();
+        if let Some(secret) = auth.and_then(|auth| auth.client_secret.as_ref()) {
+            secrets.add(secret.reveal());
+        }
         match &self.target {
             ServerTarget::Command { env, .. } => {
                 for (_, value) in env {

@@ -74,6 +74,9 @@ impl Hub {
             (ServerState::Disabled(reason), _) if state.is_turned_off() => {
                 Some(ConnectionProblem::TurnedOff(reason))
             }
+            (ServerState::NeedsSignIn(reason), _) => {
+                Some(ConnectionProblem::NeedsSignIn(without_paths(&reason)))
+            }
             (ServerState::Disabled(reason) | ServerState::Failed(reason), _) => failed(&reason),
             (ServerState::Starting, _) => Some(ConnectionProblem::Starting),
             (ServerState::Stopped, _) if state.listing.is_some() => None,

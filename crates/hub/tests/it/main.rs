@@ -40,6 +40,8 @@ mod rewriting;
 mod roots;
 mod server_errors;
 mod settling;
+mod sign_in;
+mod sign_in_pages;
 mod standing;
 mod stored_results;
 mod tasks;

@@ -37,6 +37,8 @@ mod rules;
 mod savings;
 mod serve;
 mod sessions;
+mod sign_in;
+mod signed_in;
 mod stopping;
 mod supervisor;
 mod tls;

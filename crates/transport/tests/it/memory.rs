@@ -38,6 +38,7 @@ fn proxy_run(budget: usize) -> Arc<ProxyRun> {
 fn remote(server: &TcpListener) -> Arc<RemoteServer> {
     let url = format!("http://{}/mcp", server.local_addr().unwrap());
     let remote = RemoteServer::new(RemoteServerOptions {
+        tokens: None,
         url: url.parse().unwrap(),
         headers: Vec::new(),
         ca_file: None,
