@@ -7,6 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::Request;
 use http::header::{ACCEPT, AUTHORIZATION};
 use serde::Deserialize;
+use url::Url;
 
 use crate::BearerToken;
 use crate::http::SafeClient;
@@ -39,7 +40,11 @@ pub(crate) async fn account_of(
     });
     let asked = match (&claimed, &server.userinfo_endpoint) {
         (Some(claims), _) if claims.email.is_some() || claims.preferred_username.is_some() => None,
-        (_, Some(endpoint)) if scopes.iter().any(|scope| scope == "openid") => {
+        // Nobody sees the token but the server that it is for and the origin that issued it.
+        (_, Some(endpoint))
+            if scopes.iter().any(|scope| scope == "openid")
+                && is_same_origin(endpoint, &server.token_endpoint) =>
+        {
             userinfo(endpoint, answer, client).await
         }
         _ => None,
@@ -58,6 +63,13 @@ async fn userinfo(endpoint: &str, answer: &TokenAnswer, client: &SafeClient) -> 
     match answer.status().is_success() {
         true => claims_of(answer.body()),
         false => None,
+    }
+}
+
+fn is_same_origin(one: &str, other: &str) -> bool {
+    match (Url::parse(one), Url::parse(other)) {
+        (Ok(one), Ok(other)) => one.origin() == other.origin(),
+        _ => false,
     }
 }
 

@@ -6,7 +6,7 @@ mod renewal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use url::Url;
 
 use crate::discovery::Discovery;
@@ -44,8 +44,6 @@ struct Shared {
     renewing: tokio::sync::Mutex<()>,
     /// The sign-in as it was when it was last read.
     loaded: Mutex<(Generation, Arc<StoredSignIn>)>,
-    /// The token that took the place of a refused one, and when.
-    replacement: Mutex<Option<(BearerToken, Instant)>>,
 }
 
 /// How a sign-out went.
@@ -90,7 +88,6 @@ impl ServerSignIn {
                 client,
                 renewing: tokio::sync::Mutex::new(()),
                 loaded: Mutex::default(),
-                replacement: Mutex::default(),
             }),
         })
     }

@@ -66,3 +66,12 @@ async fn userinfo_is_asked_only_for_people_with_the_scope() {
     server.replace("/userinfo", Answer::empty(500));
     assert_eq!(sign_in(&server, "openid").await.account, None);
 }
+
+#[tokio::test]
+async fn userinfo_of_another_origin_does_not_get_the_token() {
+    let (server, other) = (TestServer::start().await, TestServer::start().await);
+    let endpoint = format!("{}/userinfo", other.base);
+    server.change_metadata(|metadata| metadata["userinfo_endpoint"] = json!(endpoint));
+    assert_eq!(sign_in(&server, "openid").await.account, None);
+    assert!(other.seen("/userinfo").is_empty());
+}

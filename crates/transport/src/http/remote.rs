@@ -156,6 +156,7 @@ impl RemoteServer {
         let mut token = tokens.token().await.map_err(|what| self.failure(what))?;
         let mut copy = payload.copy();
         let mut body = Some(payload);
+        let mut is_repeated = false;
         while let Some(payload) = body.take() {
             if let Some(token) = &token {
                 parts.headers.insert(AUTHORIZATION, token.clone());
@@ -168,11 +169,13 @@ impl RemoteServer {
                 token: token.as_ref(),
                 status: response.status(),
                 challenges,
+                is_repeated,
             };
             let after = tokens.refused(refused).await;
             match after.map_err(|what| self.failure(what))? {
                 AfterRefusal::SendAgain(better) if copy.is_some() => {
                     (token, body) = (Some(better), copy.take());
+                    is_repeated = true;
                 }
                 AfterRefusal::SignInNeeded(needed) => {
                     response.extensions_mut().insert(needed);

@@ -29,6 +29,8 @@ pub struct RefusedRequest<'a> {
     pub status: StatusCode,
     /// The values of `WWW-Authenticate`.
     pub challenges: Vec<String>,
+    /// It was sent with the token of [`AfterRefusal::SendAgain`].
+    pub is_repeated: bool,
 }
 
 /// What follows a refusal.

@@ -156,10 +156,18 @@ impl SignInTokens {
         let used = refused.token.and_then(|header| header.to_str().ok());
         let used = used.and_then(BearerToken::from_authorization);
         let status = refused.status.as_u16();
-        let refusal = self
-            .sign_in
-            .refused(used.as_ref(), status, &refused.challenges)
-            .await;
+        let refusal = match refused.is_repeated {
+            true => {
+                self.sign_in
+                    .refused_again(status, &refused.challenges)
+                    .await
+            }
+            false => {
+                self.sign_in
+                    .refused(used.as_ref(), status, &refused.challenges)
+                    .await
+            }
+        };
         Ok(match refusal {
             Refusal::Retry(token) => {
                 self.note_use();
