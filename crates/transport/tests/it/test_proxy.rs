@@ -35,20 +35,11 @@ impl TestProxy {
             pass_noise: false,
             hold: HoldOptions::default(),
         });
-        let url = format!("http://{}/mcp", server.local_addr().unwrap());
-        let remote = RemoteServer::new(RemoteServerOptions {
-            url: url.parse().unwrap(),
-            headers: Vec::new(),
-            ca_file: None,
-            stall: Duration::from_secs(60),
-            tools: Arc::default(),
-            proxy: None,
-        });
         let limits = Limits {
             cut: 1 << 16,
             max: 1 << 20,
         };
-        TestProxy(HttpPassThrough::new(run, remote.unwrap(), limits))
+        TestProxy(HttpPassThrough::new(run, remote(server), limits))
     }
 
     /// Sends a request; a POST has a message in it.
@@ -69,6 +60,20 @@ impl TestProxy {
         let body = CollectedBody::Whole(body);
         self.0.pass(&source, parts, body).await
     }
+}
+
+/// The server of this listener.
+pub fn remote(server: &TcpListener) -> Arc<RemoteServer> {
+    let url = format!("http://{}/mcp", server.local_addr().unwrap());
+    let remote = RemoteServer::new(RemoteServerOptions {
+        url: url.parse().unwrap(),
+        headers: Vec::new(),
+        ca_file: None,
+        stall: Duration::from_secs(60),
+        tools: Arc::default(),
+        proxy: None,
+    });
+    remote.unwrap()
 }
 
 /// The lines of the record in this folder.
