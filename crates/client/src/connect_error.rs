@@ -93,9 +93,17 @@ pub enum ConnectError {
     Opening(#[source] Box<dyn Error + Send + Sync>),
 }
 
+/// A proxy says with this code that the server behind it asks for a sign-in.
+const NEEDS_SIGN_IN: i32 = -31016;
+
 impl From<ClientInitializeError> for ConnectError {
     fn from(error: ClientInitializeError) -> ConnectError {
         match error {
+            ClientInitializeError::LegacyFallbackFailed { discover, .. }
+                if needs_sign_in(&discover) =>
+            {
+                (*discover).into()
+            }
             // Why a legacy server refuses the modern opening does not matter.
             ClientInitializeError::LegacyFallbackFailed { fallback, .. } => (*fallback).into(),
             ClientInitializeError::TransportError { error, .. } => of_transport(error.error),
@@ -117,6 +125,11 @@ impl From<ClientInitializeError> for ConnectError {
             error => ConnectError::Opening(error.into()),
         }
     }
+}
+
+/// Such a server may be a modern one, whatever it says to a legacy opening.
+fn needs_sign_in(error: &ClientInitializeError) -> bool {
+    matches!(error, ClientInitializeError::JsonRpcError(error) if error.code.0 == NEEDS_SIGN_IN)
 }
 
 #[cfg(feature = "http")]
@@ -165,5 +178,34 @@ fn advice(status: u16) -> &'static str {
         429 => "the server gets too many requests; try again later",
         500..=599 => "the server, or a gateway in front of it, failed; try again later",
         _ => "the server refused the request",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::ErrorData;
+    use rmcp::model::ErrorCode;
+
+    use super::*;
+
+    #[test]
+    fn a_sign_in_that_is_needed_is_not_lost_in_the_legacy_opening() {
+        let refused = |code| {
+            let error = ErrorData::new(ErrorCode(code), "refused", None);
+            Box::new(ClientInitializeError::JsonRpcError(error))
+        };
+        for (discover, fallback, told) in [
+            (NEEDS_SIGN_IN, -32020, i64::from(NEEDS_SIGN_IN)),
+            (-32601, -32000, -32000),
+        ] {
+            let error = ClientInitializeError::LegacyFallbackFailed {
+                discover: refused(discover),
+                fallback: refused(fallback),
+            };
+            let ConnectError::Refused { code, .. } = ConnectError::from(error) else {
+                panic!("it was refused");
+            };
+            assert_eq!(code, told);
+        }
     }
 }

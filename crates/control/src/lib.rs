@@ -47,7 +47,7 @@ pub use result::{
     BreakpointNumber, BreakpointRow, BreakpointsListResult, ConnectionRow, ConnectionsListResult,
     FileResult, HelloResult, HubLoad, InterceptResult, NoResult, PeerRow, ReplayResult, RingStats,
     RuleRow, RulesListResult, RulesReloadResult, ServerHealth, ServerRow, ServersListResult,
-    StatsResult, SubscribeResult,
+    SignInHealth, StatsResult, SubscribeResult,
 };
 pub use scope::{ConnectionNumber, Scope};
 

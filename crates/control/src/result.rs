@@ -3,6 +3,7 @@
 //! A viewer may be older or newer than the proxy that it looks at: members that are missing take their defaults, members
 //! that are not known are ignored, and names that may grow (transports, formats) are texts.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use mcp_proxy_wire::Direction;
@@ -35,6 +36,9 @@ pub struct HelloResult {
     /// The file with the token that clients must send there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
+    /// The config files of a hub.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub config_files: Vec<PathBuf>,
     /// The transport of the server.
     pub server: String,
     /// The record's file.
@@ -102,7 +106,7 @@ pub struct ServerRow {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerHealth {
-    /// `disabled`, `stopped`, `starting`, `ready` or `failed`.
+    /// `disabled`, `stopped`, `starting`, `needs sign-in`, `ready` or `failed`.
     pub state: String,
     /// What went wrong last.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,6 +129,49 @@ pub struct ServerHealth {
     /// What is wrong with its lists, such as names that it could not have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// The user's sign-in to it, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sign_in: Option<SignInHealth>,
+}
+
+/// A sign-in without its secrets. As text: `signed in as ada until 2026-11-18T14:05:00Z, then renewed automatically`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SignInHealth {
+    /// As whom, if the authorization server says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// When the token expires, if the authorization server says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// The token is renewed when it expires.
+    pub renews: bool,
+    /// The scopes that were granted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
+    /// The scopes that calls have lacked since.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing_scopes: Vec<String>,
+}
+
+impl fmt::Display for SignInHealth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("signed in")?;
+        if let Some(account) = &self.account {
+            write!(f, " as {account}")?;
+        }
+        match &self.until {
+            Some(until) => write!(f, " until {until}")?,
+            None => f.write_str(" until it is revoked")?,
+        }
+        if self.until.is_some() && self.renews {
+            f.write_str(", then renewed automatically")?;
+        }
+        if !self.missing_scopes.is_empty() {
+            write!(f, "; lacks {}", self.missing_scopes.join(" "))?;
+        }
+        Ok(())
+    }
 }
 
 /// `connections.list`

@@ -149,6 +149,8 @@ pub struct RunSummary {
     pub server: Transport,
     /// The file with the token that clients must send.
     pub token_file: Option<PathBuf>,
+    /// The config files of a hub.
+    pub config_files: Vec<PathBuf>,
     /// The record's file.
     pub record: Option<PathBuf>,
     /// When it started.

@@ -126,6 +126,8 @@ pub enum ListingState {
     Listed,
     /// The server is down, or has not been asked yet.
     Unlisted,
+    /// The server is disabled, so models are not told of it.
+    Disabled,
 }
 
 /// The entries of one kind, and two orders to find one in.
@@ -185,6 +187,14 @@ impl Catalog {
         reserved: &[&str],
     ) -> Catalog {
         build::build(servers, reserved)
+    }
+
+    /// Marks servers, in the order of the configuration, that are disabled.
+    pub(crate) fn disable(&mut self, is_disabled: &[bool]) {
+        let servers = self.servers.iter_mut().zip(is_disabled);
+        for (server, _) in servers.filter(|(_, is_disabled)| **is_disabled) {
+            server.state = ListingState::Disabled;
+        }
     }
 
     /// What did not go as its server or its configuration wanted.

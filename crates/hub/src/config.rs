@@ -8,11 +8,13 @@
 //! A broken entry disables its server and nothing else. A file that is broken as a whole, or wrong under our own key, is a
 //! [`ConfigError`] that names line, column and key. Neither error texts nor `Debug` show values, because they may be secrets.
 
+mod auth_options;
 mod changes;
 mod dispatch_options;
 mod document;
 mod duration;
 mod entry;
+mod env_file;
 mod error;
 mod flag;
 mod formats;
@@ -41,8 +43,10 @@ use keys::{FILE_KEYS, OWN_KEY};
 use node::Node;
 use secret::SecretCollector;
 
+pub use auth_options::{AuthGrant, AuthOptions};
 pub use changes::{ConfigChanges, changes};
 pub use dispatch_options::DispatchOptions;
+pub use env_file::EnvFile;
 pub use error::{ConfigError, ConfigFault, FileLanguage, ServerProblem, TextPosition};
 pub use flag::ServerFlagError;
 pub use hub_options::{EraOffer, ExposeMode, HubOptions, HubProfile, ListenKind, MAX_THREADS};

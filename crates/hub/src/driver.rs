@@ -5,38 +5,40 @@
 //! crosses two queues: one to the server and one back.
 
 mod client_queue;
+mod conversation;
 mod sending;
+mod signing_in;
 mod tracking_writer;
 mod work_turns;
 mod writers;
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use mcp_proxy_core::{
-    Caller, CarryEnd, CarryOptions, Dial, Link, LinkEnd, LostNotifications, MemoryBudget,
-    NewConnection, Peer, ProxyRun, QueueReader, carry, run_in_background,
+    Caller, CarryOptions, Dial, Link, LinkEnd, LostNotifications, MemoryBudget, Peer, ProxyRun,
+    run_in_background,
 };
 use mcp_proxy_spill::{SpillOwner, SpillStore};
 use mcp_proxy_wire::{ErrorCode, Frame, Message, Side};
 use rustc_hash::FxHashMap;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::AbortHandle;
 
 use crate::catalog::{ServerIndex, ServerListing};
 use crate::hub::{
-    AnswerRendering, AuditRecord, CallerKey, CatalogBuild, Hub, HubAction, HubWork, LinkClosed,
-    NewServer, ServerChange, ServerChangeError, ServerStatus, WrittenUpTo,
+    AnswerRendering, AuditRecord, CallerKey, CatalogBuild, Hub, HubAction, HubWork, NewServer,
+    ServerChange, ServerChangeError, ServerStatus, SignInId,
 };
 use crate::server_link::{ClientId, LinkId};
 use crate::settings::{HubSettings, ServerSettings};
 use client_queue::{ClientQueue, client_queue};
 use sending::RefusedBy;
-use tracking_writer::{TrackingWriter, WriteTracker};
+pub use signing_in::{BeginSignIn, SignInPage};
 use work_turns::WorkTurns;
-use writers::{ClientWriter, LinkWriter};
+use writers::ClientWriter;
 
 pub(crate) use work_turns::WorkLength;
 
@@ -52,10 +54,19 @@ const EXPIRY_CHECK: Duration = Duration::from_secs(20);
 pub struct HubServer {
     /// How it is used.
     pub settings: ServerSettings,
+    /// How it is reached.
+    pub route: ServerRoute,
+}
+
+/// How a server is reached.
+#[derive(Clone)]
+pub struct ServerRoute {
     /// What it is to the record.
     pub peer: Peer,
     /// Opens a link to it.
     pub dial: Dial,
+    /// Begins a sign-in to it, if a person can sign in.
+    pub sign_in: Option<BeginSignIn>,
 }
 
 /// Keeps what the server of this name offers.
@@ -123,7 +134,9 @@ pub struct HubDriver {
 struct DriverState {
     hub: Hub,
     /// How each server is reached, in the hub's order.
-    routes: Vec<(Peer, Dial)>,
+    routes: Vec<ServerRoute>,
+    /// Sign-ins that clients wait for.
+    sign_ins: FxHashMap<SignInId, AbortHandle>,
     clients: FxHashMap<ClientId, ClientQueue>,
     links: FxHashMap<LinkId, mpsc::Sender<Box<Frame>>>,
     /// How much may wait in the queues of clients and servers.
@@ -145,7 +158,7 @@ impl HubDriver {
     ) -> Arc<HubDriver> {
         let (server_settings, routes) = servers
             .into_iter()
-            .map(|server| (server.settings, (server.peer, server.dial)))
+            .map(|server| (server.settings, server.route))
             .unzip();
         let spill_store = settings.spill.store.clone();
         let mut hub = Hub::new(settings, server_settings, Instant::now());
@@ -160,6 +173,7 @@ impl HubDriver {
             state: Mutex::new(DriverState {
                 hub,
                 routes,
+                sign_ins: FxHashMap::default(),
                 clients: FxHashMap::default(),
                 memory,
                 links: FxHashMap::default(),
@@ -199,6 +213,16 @@ impl HubDriver {
     /// How the servers are doing.
     pub fn status(&self) -> Vec<ServerStatus> {
         self.lock().hub.status()
+    }
+
+    /// The server of the tool that clients call by this name.
+    pub fn server_of_tool(&self, tool: &str) -> Option<String> {
+        self.lock().hub.server_of_tool(tool)
+    }
+
+    /// Whether clients see all that servers have listed so far.
+    pub fn is_catalog_current(&self) -> bool {
+        self.lock().hub.is_catalog_current()
     }
 
     /// How many clients are connected.
@@ -250,6 +274,7 @@ impl HubDriver {
             let mut state = self.lock();
             state.is_closing = true;
             state.links.clear();
+            state.sign_ins.drain().for_each(|(_, task)| task.abort());
         }
         self.ending.send_replace(true);
         let mut conversations = self.conversations.subscribe();
@@ -273,11 +298,8 @@ impl HubDriver {
     }
 
     /// Takes on a new configuration, with all its servers in order.
-    pub fn reconfigure(&self, settings: HubSettings, servers: Vec<(NewServer, Peer, Dial)>) {
-        let (servers, routes): (Vec<NewServer>, Vec<(Peer, Dial)>) = servers
-            .into_iter()
-            .map(|(server, peer, dial)| (server, (peer, dial)))
-            .unzip();
+    pub fn reconfigure(&self, settings: HubSettings, servers: Vec<(NewServer, ServerRoute)>) {
+        let (servers, routes): (Vec<NewServer>, Vec<ServerRoute>) = servers.into_iter().unzip();
         // Only one at a time: what is prepared here must fit the hub that it is given to.
         let turn = self.reconfiguring.lock();
         let new = self.lock().hub.prepare(settings, servers);
@@ -350,6 +372,10 @@ impl HubDriver {
                     refusals.extend(refusal.map(|refusal| (RefusedBy::Client(client), refusal)));
                 }
                 HubAction::Dial { link, server } => self.open_link(&mut state, link, server),
+                HubAction::BeginSignIn { sign_in, server } => {
+                    self.begin_sign_in(&mut state, sign_in, server);
+                }
+                HubAction::EndSignIn(sign_in) => state.end_sign_in(sign_in),
                 HubAction::BuildCatalog(build) => self.build_catalog(build),
                 HubAction::Work(work) => self.work(*work),
                 HubAction::ForgetFiles(owner) => forgotten.push(owner),
@@ -471,7 +497,7 @@ impl HubDriver {
         let (sender, receiver) = mpsc::channel(SERVER_QUEUE);
         state.links.insert(link, sender);
         let route = state.routes.get(usize::from(server.0)).cloned();
-        if let (Some(driver), Some((peer, dial))) = (self.own.upgrade(), route) {
+        if let (Some(driver), Some(ServerRoute { peer, dial, .. })) = (self.own.upgrade(), route) {
             self.conversations.send_modify(|count| *count += 1);
             tokio::spawn(async move {
                 Arc::clone(&driver)
@@ -480,62 +506,6 @@ impl HubDriver {
                 driver.conversations.send_modify(|count| *count -= 1);
             });
         }
-    }
-
-    /// One conversation with a server, from its start to its end.
-    async fn converse(
-        self: Arc<Self>,
-        link: LinkId,
-        peer: Peer,
-        dial: Dial,
-        queue: mpsc::Receiver<Box<Frame>>,
-    ) {
-        let connection = self.run.open(NewConnection::between(
-            Peer::in_process("hub"),
-            peer.clone(),
-        ));
-        let mut ending = self.ending.subscribe();
-        let mut ended = pin!(async move {
-            let _ = ending.wait_for(|is_ending| *is_ending).await;
-        });
-        let dialled = tokio::select! {
-            dialled = dial(Arc::clone(&connection)) => dialled,
-            () = &mut ended => Err(LinkEnd::Closed),
-        };
-        let (reason, is_orderly) = match dialled {
-            Ok(to_server) => {
-                self.with_hub(|hub| hub.link_opened(link));
-                let tracker = WriteTracker::new(to_server.writer);
-                let to_server = Link {
-                    writer: Box::new(TrackingWriter::new(Arc::clone(&tracker))),
-                    ..to_server
-                };
-                let writer = LinkWriter {
-                    driver: self.own.clone(),
-                    link,
-                    tracker: Arc::clone(&tracker),
-                };
-                let to_hub = Link::new(QueueReader(queue), writer);
-                let end = carry(&connection, to_hub, to_server, self.carry, ended).await;
-                let written = WrittenUpTo(tracker.highest_read());
-                self.lock().hub.link_written(link, written);
-                let is_orderly = match &end {
-                    CarryEnd::Server => true,
-                    CarryEnd::Failed(failure) => failure.orderly,
-                    CarryEnd::Client | CarryEnd::Stopped => false,
-                };
-                (end.text().to_owned(), is_orderly)
-            }
-            Err(end) => (end.to_string(), false),
-        };
-        connection.close(&reason);
-        self.with_state(|state| {
-            state.links.remove(&link);
-            if !state.is_closing {
-                let closed = LinkClosed { reason, is_orderly };
-                state.hub.link_closed(link, &closed, Instant::now());
-            }
-        });
     }
 }
 

@@ -33,11 +33,14 @@ mod result_references;
 mod roots;
 mod server_listening;
 mod servers;
+mod sign_in;
+mod sign_in_pages;
 mod spilling;
 mod stopping;
 mod subscriptions;
 mod task_table;
 mod tasks;
+mod unlisted_names;
 mod work;
 
 use std::collections::BTreeMap;
@@ -52,6 +55,7 @@ use crate::catalog::{Catalog, CatalogView, ServerIndex, ServerListing};
 use crate::proxy_tool::ProxyToolOptions;
 use crate::server_link::{CallId, ClientId, LinkId, ServerLink};
 use crate::settings::{HubSettings, ServerSettings};
+use crate::sign_in_need::SignInNeed;
 use batches::{Batch, BatchId};
 use call_gate::CallGate;
 use calls::Call;
@@ -68,6 +72,9 @@ use result_cache::ResultCache;
 use roots::RootsQuestion;
 use servers::{LinkOwner, Server};
 pub use servers::{ServerState, ServerStatus};
+pub use sign_in::SignInChange;
+pub(crate) use sign_in_pages::SIGN_IN_PATIENCE;
+pub use sign_in_pages::SignInId;
 pub use spilling::DeclaredOutput;
 pub(crate) use spilling::{SpillReader, shorten_result};
 use subscriptions::Subscriptions;
@@ -109,6 +116,15 @@ pub enum HubAction {
     Work(Box<HubWork>),
     /// Remove the results in files that this client had.
     ForgetFiles(SpillOwner),
+    /// Begin a sign-in to a server, and report its page to [`Hub::sign_in_begun`] and its end to [`Hub::sign_in_ended`].
+    BeginSignIn {
+        /// What it is called from now on.
+        sign_in: SignInId,
+        /// The server.
+        server: ServerIndex,
+    },
+    /// Nobody waits for this sign-in any more.
+    EndSignIn(SignInId),
     /// Keep what a server offers for the next start.
     SaveListing {
         /// The server's name.
@@ -163,6 +179,8 @@ pub struct LinkClosed {
     pub reason: String,
     /// The server has ended by itself without a failure: a process with status 0.
     pub is_orderly: bool,
+    /// It has ended because the server wants a sign-in.
+    pub sign_in: Option<SignInNeed>,
 }
 
 /// Requests of a link with numbers up to this one may have reached the server. Later ones have certainly not.

@@ -22,6 +22,7 @@ mod resolve;
 pub mod savings;
 mod server_link;
 mod settings;
+mod sign_in_need;
 mod template;
 mod uri;
 
@@ -31,12 +32,14 @@ pub use catalog::{
     PublicDefinition, ServerIndex, ServerListing, ToolExposure, UnusableDefinition, ViewFilter,
     changed_kinds,
 };
-pub use driver::{HubBacklog, HubDriver, HubReports, HubServer, MemoryLoad};
+pub use driver::{
+    BeginSignIn, HubBacklog, HubDriver, HubReports, HubServer, MemoryLoad, ServerRoute, SignInPage,
+};
 pub use hub::{
     AnswerRendering, AuditRecord, BuiltCatalog, BuiltConfiguration, CallOutcome, CallerKey,
     CatalogBuild, DeclaredOutput, FinishedWork, Hub, HubAction, HubWork, LinkClosed,
     NewConfiguration, NewServer, RenderedAnswer, ServerChange, ServerChangeError, ServerState,
-    ServerStatus, WrittenUpTo,
+    ServerStatus, SignInChange, SignInId, WrittenUpTo,
 };
 pub use mcp_proxy_tool as proxy_tool;
 pub(crate) use mcp_proxy_tool::{json, json_text, tool_values, wording};
@@ -49,3 +52,4 @@ pub use settings::{
     HubSettings, KnownEras, OwnToolUse, ProfileSettings, ServerSettings, SpillSettings,
     SpillThreshold,
 };
+pub use sign_in_need::SignInNeed;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::catalog::{CatalogServer, CatalogView};
+use crate::catalog::{CatalogServer, CatalogView, ListingState};
 use crate::dispatch_tool::{self, DispatchToolOptions};
 use crate::proxy_tool::{self, ProxyToolOptions};
 use crate::read_tool::{self, ReadToolOptions};
@@ -88,13 +88,11 @@ pub(crate) fn name_list<'a>(names: impl Iterator<Item = &'a str>, room: usize) -
 }
 
 impl CatalogView {
-    /// The names of the servers that are seen, as many as there is room for.
+    /// The names of the servers that are seen and not disabled, as many as there is room for.
     pub(crate) fn server_names(&self, room: usize) -> String {
-        name_list(
-            self.servers()
-                .map(|(_, server)| server.naming().name.as_str()),
-            room,
-        )
+        let servers = self.servers().map(|(_, server)| server);
+        let enabled = servers.filter(|server| server.state() != ListingState::Disabled);
+        name_list(enabled.map(|server| server.naming().name.as_str()), room)
     }
 }
 

@@ -204,8 +204,8 @@ impl MeasuredCatalog {
     }
 }
 
-/// What a client gets in place of the result of this answer with such a `--spill-threshold`. `None` if the result is not
-/// above it, or cannot be kept in a file.
+/// What a client of a hub with the `proxy` tool gets in place of the result of this answer, with such a `--spill-threshold`.
+/// `None` if the result is not above it, or cannot be kept in a file.
 pub fn spilled_size(
     answer: &Message,
     threshold: u64,
@@ -218,9 +218,13 @@ pub fn spilled_size(
     }
     let spilled = DispatchSpilledCall {
         result: SpilledResult::without_file(text, SpillFormat::Json).ok()?,
-        reason: DispatchSpillReason::Exceeded { bytes: threshold },
+        reason: DispatchSpillReason::Exceeded {
+            bytes: threshold,
+            sent: text.len() as u64,
+        },
     };
-    let shortened = shorten_result(&spilled, &SpillReader::Client, answer, || declared)?;
+    let reader = SpillReader::Proxy(ProxyToolOptions::default().name);
+    let shortened = shorten_result(&spilled, &reader, answer, || declared)?;
     Some(TextSize::of(&shortened))
 }
 

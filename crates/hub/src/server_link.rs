@@ -16,6 +16,7 @@ use mcp_proxy_core::{Delivery, MultiplexerError, RequestMultiplexer};
 use mcp_proxy_wire::{Era, ErrorCode, Field, Kind, Message, error_response, json_string};
 
 use crate::catalog::ServerListing;
+use crate::sign_in_need::SignInNeed;
 pub(crate) use listening::ListenNumber;
 use listening::Listening;
 use listing::ListProgress;
@@ -100,6 +101,8 @@ pub(crate) enum LinkNews {
         code: ErrorCode,
         reason: String,
     },
+    /// The server refused the opening: it wants to know who asks.
+    NeedsSignIn(SignInNeed),
     /// The server refused the opening.
     Failed(String),
     /// The server does not know this era. The other one can be tried.

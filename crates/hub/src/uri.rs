@@ -4,8 +4,9 @@
 //! that clients which normalise URIs, and make one slash of two, leave it alone: `file:///etc/x` is `file://prefix/etc/x`.
 
 mod spellings;
+mod web_form;
 
-pub(crate) use spellings::{is_devious, plain_form, plain_forms};
+pub(crate) use spellings::{denied_forms, is_devious, plain_forms};
 
 /// In a `file` URI, what stands between the prefix and a host.
 const HOST_MARK: &str = "%2F";

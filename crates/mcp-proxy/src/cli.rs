@@ -13,6 +13,7 @@ pub mod rules;
 pub mod savings;
 pub mod serve;
 pub mod sessions;
+pub mod sign_in;
 mod size;
 pub mod suggestion;
 mod time;
@@ -107,6 +108,12 @@ pub enum Command {
     /// Use servers interactively, or run a script of commands
     #[command(after_help = client::SHELL_AFTER)]
     Shell(Box<client::ShellArgs>),
+    /// Sign in to a server that asks who you are
+    #[command(after_help = sign_in::LOGIN_AFTER)]
+    Login(sign_in::LoginArgs),
+    /// Sign out of a server: revoke and remove its tokens
+    #[command(after_help = sign_in::LOGOUT_AFTER)]
+    Logout(sign_in::LogoutArgs),
     /// Show what tools cost a model, listed directly or behind one tool, and what a record's results cost
     Savings(savings::SavingsArgs),
     /// Play a short session through the proxy and show it live; needs nothing else

@@ -8,17 +8,22 @@ mod relay;
 mod relay_file;
 mod relay_policy;
 mod session_file;
+mod sign_in;
 
 pub use check::{is_loopback, supervisor};
-pub use hub::{HubServerKind, HubServerTarget, HubTarget, NO_PROFILE};
+pub use hub::{
+    HubServerKind, HubServerTarget, HubTarget, NO_PROFILE, default_config_file, read_config_files,
+};
 pub use relay::{KeySource, PairingConfig, RelayKeys, RelayTarget, TlsPlace};
 pub use relay_file::RelayFile;
+pub use sign_in::{SignInStore, auth_settings, environment_proxies, url_of};
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
+use mcp_proxy_auth::AuthSettings;
 use mcp_proxy_core::HoldOptions;
 use mcp_proxy_core::mock::{MatchMode, MockRecording, RedactedAnswers};
 use mcp_proxy_session::{
@@ -76,6 +81,8 @@ pub struct Config {
     pub rules: Option<PathBuf>,
     /// What is known of the server's tools, by whatever link.
     pub tools: Arc<ToolHeaders>,
+    /// The user's sign-ins, for servers that ask who they are.
+    pub sign_ins: SignInStore,
     /// Starts the server processes of the run.
     pub supervisor: Supervisor,
 }
@@ -95,6 +102,8 @@ pub enum Target {
         headers: Vec<(HeaderName, HeaderValue)>,
         /// `--ca-file`
         ca_file: Option<PathBuf>,
+        /// How to sign in, if a config file says so.
+        auth: Option<Box<AuthSettings>>,
     },
     /// A recording.
     Recording(MockTarget),

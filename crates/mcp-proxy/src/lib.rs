@@ -11,8 +11,8 @@ mod printer;
 mod run;
 mod sweeper;
 
-/// Runs the program with the arguments of this process: as a guard of a server process, as a sweeper, or as its
-/// user asked.
+/// Runs the program with the arguments of this process: as a guard of a server process, as a sweeper, as a worker
+/// for jq, or as its user asked.
 pub fn run() -> ExitCode {
     let mut args = std::env::args_os();
     let program = args.next().unwrap_or_else(|| "mcp-proxy".into());
@@ -31,6 +31,12 @@ pub fn run() -> ExitCode {
     {
         args.next();
         return sweeper::sweeper_main(args);
+    }
+    if args
+        .peek()
+        .is_some_and(|word| word == mcp_proxy_spill::JQ_WORKER_WORD)
+    {
+        return mcp_proxy_spill::jq_worker_main();
     }
     let outcome = run::run(std::iter::once(program).chain(args).collect());
     printer::background::flush();

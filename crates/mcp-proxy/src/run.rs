@@ -13,6 +13,7 @@ mod replay;
 mod savings;
 mod serve;
 mod sessions;
+mod sign_in;
 mod token;
 mod tui;
 
@@ -51,6 +52,8 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
         Command::Read(args) => client::read(&args),
         Command::Prompt(args) => client::prompt(&args),
         Command::Shell(args) => client::shell(&args),
+        Command::Login(args) => sign_in::login::run(&args),
+        Command::Logout(args) => sign_in::logout::run(&args),
         Command::Savings(args) => savings::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::DemoServer(args) => demo::serve(&args),

@@ -83,12 +83,12 @@ pub fn exporters() -> &'static [&'static dyn SessionExporter] {
     &[&json::JSON, &jsonl::JSONL, &har::HAR, &markdown::MARKDOWN]
 }
 
-/// The format with this name.
+/// The format with this name, which may be the ending of its files.
 pub fn exporter(name: &str) -> Option<&'static dyn SessionExporter> {
     exporters()
         .iter()
         .copied()
-        .find(|exporter| exporter.name() == name)
+        .find(|exporter| [exporter.name(), exporter.extension()].contains(&name))
 }
 
 /// The exporter whose files have the ending of this one, or `json` for a file without an ending. None has any other ending.

@@ -125,6 +125,11 @@ impl CallArgs {
     pub(crate) fn name_and_words(&self) -> (&str, Vec<&str>) {
         name_and_words(&self.name, &self.flag_name, &self.words)
     }
+
+    /// The tool.
+    pub fn tool(&self) -> &str {
+        self.name_and_words().0
+    }
 }
 
 impl PromptArgs {

@@ -185,8 +185,14 @@ async fn call(
     args.output.as_deref().map_or(Ok(()), check_output)?;
     let (name, words) = args.name_and_words();
     let given = given_arguments(args, words).await?;
-    let tools = conversation.list(CapabilityType::Tool).await?;
-    let found = match lookup::find(conversation, &tools, name).await? {
+    let tools = conversation.list_quietly(CapabilityType::Tool).await;
+    let tools = tools.inspect_err(|_| conversation.say_unavailable())?;
+    let found = lookup::find(conversation, &tools, name).await?;
+    // What is missing of other servers does not matter if the tool is there.
+    if found.is_none() || conversation.is_verbose() {
+        conversation.say_unavailable();
+    }
+    let found = match found {
         // It may be one of the server that is not available: the hub knows, and starts it.
         None if tools.lacks_a_server => FoundItem {
             item: CatalogItem::new(CapabilityType::Tool, json!({ "name": name })),

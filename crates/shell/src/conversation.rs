@@ -5,8 +5,8 @@
 
 use std::ops::RangeInclusive;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mcp_proxy_client::rmcp::model::{LoggingLevel, ServerNotification};
@@ -26,6 +26,8 @@ use crate::questions::Questions;
 
 /// The end of a conversation waits this long for the server.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(1);
+/// What a server has to take in that a call is cancelled, before a conversation that has failed ends.
+const CANCEL_DEADLINE: Duration = Duration::from_millis(200);
 /// A conversation that could not be opened waits this long for the reason.
 const REASON_DEADLINE: Duration = Duration::from_secs(1);
 
@@ -70,6 +72,10 @@ pub struct Conversation {
     changed: Arc<AtomicBool>,
     /// The last list said that a server is not available.
     lacks_a_server: Arc<AtomicBool>,
+    /// What the last list said about servers that are not available.
+    unavailable: Arc<Mutex<Vec<String>>>,
+    warn: SayLine,
+    is_verbose: bool,
     stop: oneshot::Sender<()>,
     ended: Pin<Box<dyn Future<Output = Option<String>> + Send>>,
 }
@@ -87,6 +93,8 @@ impl Conversation {
         let asked = questions.clone();
         let lacks_a_server = Arc::new(AtomicBool::new(false));
         let missed = Arc::clone(&lacks_a_server);
+        let unavailable = Arc::new(Mutex::new(Vec::new()));
+        let held = Arc::clone(&unavailable);
         let (warn, verbose) = (Arc::clone(&options.warn), options.log.is_some());
         let (seen, line, log) = (
             Arc::clone(&changed),
@@ -99,15 +107,16 @@ impl Conversation {
             .timeout(options.timeout)
             .client_info("mcp-proxy", env!("CARGO_PKG_VERSION"))
             .on_warning(move |warning| {
-                let is_wanted = match warning {
+                let text = sanitize(&warning.to_string());
+                match warning {
                     ClientWarning::UnavailableServer { is_turned_off, .. } => {
                         missed.fetch_or(!is_turned_off, Ordering::Relaxed);
-                        verbose || !is_turned_off
+                        if verbose || !is_turned_off {
+                            let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
+                            held.push(text);
+                        }
                     }
-                    _ => true,
-                };
-                if is_wanted {
-                    warn(&sanitize(&warning.to_string()));
+                    _ => warn(&text),
                 }
             })
             .elicitation(move |params| {
@@ -137,6 +146,9 @@ impl Conversation {
                     questions,
                     changed,
                     lacks_a_server,
+                    unavailable,
+                    warn: Arc::clone(&options.warn),
+                    is_verbose: verbose,
                     timeout: options.timeout,
                     stop,
                     ended,
@@ -177,7 +189,7 @@ impl Conversation {
             .await;
         drop(running);
         self.progress.clear();
-        if outcome == Err(CommandFailure::Cancelled) {
+        if outcome.is_err() {
             // The client library tells the server in a task of its own, which must not meet a closed conversation.
             for _ in 0..CANCEL_TURNS {
                 tokio::task::yield_now().await;
@@ -188,12 +200,22 @@ impl Conversation {
 
     /// Ends it, and waits until nothing of the server is left.
     pub async fn close(self) {
+        self.end(CLOSE_DEADLINE).await;
+    }
+
+    /// Ends it after a command that has failed. The server may still work on the call, and nobody waits for that.
+    pub async fn abandon(self) {
+        self.end(CANCEL_DEADLINE).await;
+    }
+
+    /// Ends it. If the server has not ended by itself within `patience`, it is stopped.
+    async fn end(self, patience: Duration) {
         let mut ended = self.ended;
         let closing = async {
             self.client.close().await;
             (&mut ended).await;
         };
-        if tokio::time::timeout(CLOSE_DEADLINE, closing).await.is_err() {
+        if tokio::time::timeout(patience, closing).await.is_err() {
             drop(self.stop);
             let _ = tokio::time::timeout(CLOSE_DEADLINE, ended).await;
         }
@@ -204,9 +226,20 @@ impl Conversation {
         self.changed.swap(false, Ordering::Relaxed)
     }
 
-    /// Everything of one kind that the server offers.
+    /// Everything of one kind that the server offers. Says which servers are not available.
     pub(crate) async fn list(&self, kind: CapabilityType) -> Result<CatalogPart, CommandFailure> {
+        let part = self.list_quietly(kind).await;
+        self.say_unavailable();
+        part
+    }
+
+    /// Everything of one kind that the server offers, for a command that may not need all of it.
+    pub(crate) async fn list_quietly(
+        &self,
+        kind: CapabilityType,
+    ) -> Result<CatalogPart, CommandFailure> {
         self.lacks_a_server.store(false, Ordering::Relaxed);
+        self.take_unavailable();
         let definitions = match kind {
             CapabilityType::Tool => values(self.client.list_tools().await?),
             CapabilityType::Prompt => values(self.client.list_prompts().await?),
@@ -220,6 +253,23 @@ impl Conversation {
                 .map(|definition| CatalogItem::new(kind, definition))
                 .collect(),
         })
+    }
+
+    /// Whether the user wants to know everything.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.is_verbose
+    }
+
+    /// Says which servers were not available for the last list.
+    pub(crate) fn say_unavailable(&self) {
+        for text in self.take_unavailable() {
+            (self.warn)(&text);
+        }
+    }
+
+    fn take_unavailable(&self) -> Vec<String> {
+        let held = self.unavailable.lock();
+        std::mem::take(&mut held.unwrap_or_else(PoisonError::into_inner))
     }
 }
 

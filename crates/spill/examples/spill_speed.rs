@@ -15,7 +15,9 @@ use std::fmt::Write;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use mcp_proxy_spill::{ReadLimit, ReadRequest, SpillFormat, SpillOptions, SpillOwner, SpillStore};
+use mcp_proxy_spill::{
+    JqRunner, ReadLimit, ReadRequest, SpillFormat, SpillOptions, SpillOwner, SpillStore,
+};
 
 const OWNER: SpillOwner = SpillOwner(1);
 const ROUNDS: usize = 7;
@@ -33,6 +35,7 @@ fn main() {
         ttl: Duration::from_secs(3600),
         roots: Vec::new(),
         spawn_sweeper: None,
+        jq: JqRunner::InProcess,
     })
     .unwrap();
     for form in ["one JSON text", "whole result", "one indented JSON text"] {

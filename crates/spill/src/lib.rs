@@ -10,6 +10,7 @@
 
 mod error;
 mod handle;
+mod jq_worker;
 mod json;
 mod layout;
 mod line_index;
@@ -26,6 +27,7 @@ mod writer;
 
 pub use error::SpillError;
 pub use handle::is_handle;
+pub use jq_worker::{JQ_WORKER_WORD, JqRunner, jq_worker_main};
 pub use read::MAX_ANSWER;
 pub use read_answer::{PatternReading, ReadAnswer, ReadFacts};
 pub use read_request::{ReadLimit, ReadRequest};

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::jq_worker::JqRunner;
 use crate::json::{self, JsonRoot};
 use crate::line_index::{LineIndex, char_boundary};
 use crate::store::StoredFile;
@@ -71,6 +72,7 @@ impl ReadableFile {
         &self,
         request: &ReadRequest,
         limit: ReadLimit,
+        runner: &JqRunner,
     ) -> Result<ReadAnswer, SpillError> {
         let counted;
         let index = match &self.stored {
@@ -107,7 +109,7 @@ impl ReadableFile {
                 Some(grep::grep(&self.file, size, pattern, *context, limit)?)
             }
             ReadRequest::Read => Some(self.start(index, limit)?),
-            ReadRequest::Jq { filter } => Some(self.jq(filter, limit)?),
+            ReadRequest::Jq { filter } => Some(self.jq(filter, limit, runner)?),
         };
         let facts = part.as_ref().map_or(ReadFacts::File, |part| part.facts);
         let mut truncated = part.as_ref().is_some_and(|part| part.truncated);
@@ -137,7 +139,11 @@ impl ReadableFile {
     }
 
     /// The file as one JSON value, or the one output of a filter for it. A text becomes a string.
-    pub(crate) fn value(&self, filter: Option<&str>) -> Result<Bytes, SpillError> {
+    pub(crate) fn value(
+        &self,
+        filter: Option<&str>,
+        runner: &JqRunner,
+    ) -> Result<Bytes, SpillError> {
         const OPERATION: &str = "'$resultFile'";
         let value = match self.format {
             SpillFormat::Json | SpillFormat::Toon => {
@@ -152,7 +158,7 @@ impl ReadableFile {
         };
         match filter {
             None => Ok(value.into()),
-            Some(filter) => jq::one_output(filter, value.into()),
+            Some(filter) => jq::one_output(filter, value.into(), runner),
         }
     }
 

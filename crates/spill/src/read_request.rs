@@ -4,20 +4,46 @@ use crate::read::{MAX_ANSWER, NOTE};
 
 /// How much of a result an answer has. What was cut is said in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadLimit(usize);
+pub struct ReadLimit {
+    /// Bytes of the result, if something is cut.
+    content: usize,
+    /// Bytes of an answer that has all of what was asked for.
+    whole: usize,
+}
 
 impl ReadLimit {
     /// As much as any answer may have.
-    pub const MOST: ReadLimit = ReadLimit(MAX_ANSWER - NOTE);
+    pub const MOST: ReadLimit = ReadLimit::of(MAX_ANSWER - NOTE);
 
-    /// So many bytes, if they are not more than [`ReadLimit::MOST`].
+    const fn of(content: usize) -> ReadLimit {
+        ReadLimit {
+            content,
+            whole: content,
+        }
+    }
+
+    /// So many bytes of the result, if they are not more than [`ReadLimit::MOST`]. Notes about what was cut come on top.
     pub fn bytes(bytes: u64) -> ReadLimit {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        ReadLimit(bytes.min(ReadLimit::MOST.0))
+        ReadLimit::of(bytes.min(ReadLimit::MOST.content))
+    }
+
+    /// So many bytes with all notes about what was cut.
+    pub fn with_notes(bytes: u64) -> ReadLimit {
+        let whole = ReadLimit::bytes(bytes).whole;
+        ReadLimit {
+            content: whole.saturating_sub(NOTE),
+            whole,
+        }
     }
 
     pub(crate) fn get(self) -> usize {
-        self.0
+        self.content
+    }
+
+    /// The room for an answer without notes.
+    pub(crate) fn whole(self) -> usize {
+        self.whole
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use crate::handle::{is_handle, new_handle};
+use crate::jq_worker::JqRunner;
 use crate::json::JsonText;
 use crate::layout::write_laid_out;
 use crate::line_index::LineIndex;
@@ -40,6 +41,8 @@ pub struct SpillOptions {
     /// Starts a process that calls [`sweep_after`](crate::sweep_after) with this path, so that nothing is left of a run that
     /// is killed. Without it the next start removes that.
     pub spawn_sweeper: Option<fn(&Path)>,
+    /// Where jq programs of clients run.
+    pub jq: JqRunner,
 }
 
 /// How long a result can be read if nobody chose another time.
@@ -191,7 +194,8 @@ impl SpillStore {
         limit: ReadLimit,
         now: Instant,
     ) -> Result<ReadAnswer, SpillError> {
-        self.open_file(owner, file, now)?.answer(request, limit)
+        self.open_file(owner, file, now)?
+            .answer(request, limit, &self.options.jq)
     }
 
     /// The JSON object in a file, on one line, for use as the arguments of a tool. No number changes on the way.
@@ -218,7 +222,8 @@ impl SpillStore {
         filter: Option<&str>,
         now: Instant,
     ) -> Result<Bytes, SpillError> {
-        self.open_file(owner, file, now)?.value(filter)
+        self.open_file(owner, file, now)?
+            .value(filter, &self.options.jq)
     }
 
     /// The whole of a result.

@@ -1,7 +1,7 @@
 //! From the arguments of a call to the operation that is meant.
 //!
 //! `null` counts as not given. Values are checked first, then combinations, in the order in which the reference
-//! implementation does it. Where a parameter is not allowed, an empty value or its default passes.
+//! implementation does it. Where a parameter is not allowed, a value that says nothing passes (`parameter_defaults.rs`).
 
 mod server_arguments;
 
@@ -15,7 +15,7 @@ use super::suggestion::{suggest_action, suggest_parameter, suggest_type};
 use super::{
     CapabilityType, DEFAULT_SEARCH_LIMIT, ListDetail, ListFilter, ListQuery, MAX_LIMIT,
     MAX_OPERATIONS, ProxyAction, ProxyOperation, ProxyParameter, ProxyToolError, ProxyToolOptions,
-    SearchWords,
+    SearchWords, says_nothing,
 };
 use crate::json;
 use crate::tool_values::whole_number;
@@ -54,6 +54,9 @@ fn parse_operation(
     if value.slice(object).first() != Some(&b'{') {
         return Err(ProxyToolError::ArgumentsNotAnObject);
     }
+    if place == Place::InBatch {
+        refuse_outside_batch(value, object)?;
+    }
     let arguments = Arguments::of(value, object, options)?;
     match arguments.action()? {
         ProxyAction::Search => Ok(ProxyOperation::Search(arguments.search_words()?)),
@@ -76,6 +79,23 @@ fn parse_operation(
     }
 }
 
+/// Refuses an action of another tool, which `proxy-read` takes alone, before its parameters are unknown.
+fn refuse_outside_batch(value: &Message, object: Span) -> Result<(), ProxyToolError> {
+    let action = value.member(object, ProxyParameter::Action.as_str());
+    let Some(action) = action.and_then(|span| value.text_at(span)) else {
+        return Ok(());
+    };
+    let is_known = ProxyAction::ALL
+        .iter()
+        .any(|known| known.as_str() == action);
+    if is_known || suggest_action(&action).is_some() {
+        return Ok(());
+    }
+    Err(ProxyToolError::NotInBatch {
+        action: action.into_owned(),
+    })
+}
+
 impl<'a> Arguments<'a> {
     /// The members of the object at `object`, all of which must be parameters.
     fn of(
@@ -88,7 +108,11 @@ impl<'a> Arguments<'a> {
             let name = value.text_at(key).unwrap_or_default();
             let mut known = ProxyParameter::ALL.iter();
             let Some(place) = known.position(|known| known.as_str() == name) else {
-                if value.slice(member) == b"null" {
+                if says_nothing(
+                    &name,
+                    &value.raw().slice(member.range()),
+                    options.default_limit,
+                ) {
                     continue;
                 }
                 return Err(ProxyToolError::UnknownParameter {
@@ -127,7 +151,7 @@ impl<'a> Arguments<'a> {
             !parameter.actions().contains(&action)
                 && self
                     .get(*parameter)
-                    .is_some_and(|span| !self.is_default(*parameter, span))
+                    .is_some_and(|span| !self.says_nothing(*parameter, span))
         });
         match misplaced {
             Some(parameter) => Err(ProxyToolError::ParameterNotAllowed { parameter, action }),
@@ -135,17 +159,9 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Whether a value says no more than leaving it out. Some clients fill in every parameter that they know.
-    fn is_default(&self, parameter: ProxyParameter, span: Span) -> bool {
-        let value = self.value.slice(span);
-        match parameter {
-            ProxyParameter::Limit => whole_number(value) == Some(self.default_limit().into()),
-            ProxyParameter::Offset => whole_number(value) == Some(0),
-            _ => match value {
-                [b'"' | b'{' | b'[', inner @ .., _] => inner.trim_ascii().is_empty(),
-                _ => false,
-            },
-        }
+    fn says_nothing(&self, parameter: ProxyParameter, span: Span) -> bool {
+        let value = self.value.raw().slice(span.range());
+        says_nothing(parameter.as_str(), &value, self.default_limit())
     }
 
     fn default_limit(&self) -> u32 {
@@ -279,7 +295,9 @@ impl<'a> Arguments<'a> {
 
     fn filter(&self) -> Result<ListFilter, ProxyToolError> {
         let mut filter = ListFilter::default();
-        let Some(object) = self.get(ProxyParameter::Filter) else {
+        let given = self.get(ProxyParameter::Filter);
+        let Some(object) = given.filter(|span| !self.says_nothing(ProxyParameter::Filter, *span))
+        else {
             return Ok(filter);
         };
         let wrong = || invalid(ProxyParameter::Filter);

@@ -27,8 +27,19 @@ pub struct UnavailableServer {
     pub reason: String,
     /// Its items are in the list, as they were.
     pub stale: bool,
+    /// What kind of reason that is.
+    pub state: UnavailableState,
+}
+
+/// Why a server is not up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnavailableState {
+    /// It is starting, waits for its first call, or has failed.
+    Down,
+    /// It wants to know who asks, and nobody has signed in.
+    NeedsSignIn,
     /// A person turned it off, so nobody misses it.
-    pub is_turned_off: bool,
+    TurnedOff,
 }
 
 /// The result of a `list`: the page of `entries` that `query` asks for.
@@ -69,15 +80,16 @@ pub fn render_list<'a, T: ListedItem + 'a>(
         meta.raw("unavailable", servers(unavailable));
     }
     let path = format!("list/{}", query.kind);
-    let missing = missing(unavailable);
+    let missing = missing(unavailable, query.filter_server.is_some() && total == 0);
     embedded_resource_and_text(&path, &text, &facts, &meta, missing.as_deref())
 }
 
-/// Which servers are missing from a list. Few models see what `_meta` says about them.
-pub(super) fn missing(unavailable: &[UnavailableServer]) -> Option<String> {
-    let missing = unavailable
-        .iter()
-        .filter(|server| !server.stale && !server.is_turned_off);
+/// Which servers are missing from a list. Few models see what `_meta` says about them. `names_one` says that nothing was found
+/// on a server that was asked for by its name: then it matters that somebody turned it off.
+pub(super) fn missing(unavailable: &[UnavailableServer], names_one: bool) -> Option<String> {
+    let missing = unavailable.iter().filter(|server| {
+        !server.stale && (names_one || server.state != UnavailableState::TurnedOff)
+    });
     let missing: Vec<String> = missing
         .map(|server| format!("{} ({})", server.server, server.reason))
         .collect();
@@ -161,10 +173,10 @@ fn servers(unavailable: &[UnavailableServer]) -> String {
             } else {
                 ""
             };
-            let state = if unavailable.is_turned_off {
-                r#","state":"disabled""#
-            } else {
-                ""
+            let state = match unavailable.state {
+                UnavailableState::Down => "",
+                UnavailableState::NeedsSignIn => r#","state":"needs-sign-in""#,
+                UnavailableState::TurnedOff => r#","state":"disabled""#,
             };
             format!(r#"{{"server":{server},"reason":{reason}{state}{stale}}}"#)
         })

@@ -77,6 +77,15 @@ pub enum ProxyToolError {
     /// An operation of a batch is a batch.
     #[error("Action 'batch' is not allowed inside a batch; use 'search', 'list', 'info' or 'call'")]
     NestedBatch,
+    /// An operation of a batch has an action that is not of this tool.
+    #[error(
+        "Action '{}' is not allowed inside a batch; use 'search', 'list', 'info' or 'call'",
+        shorten(action)
+    )]
+    NotInBatch {
+        /// The action.
+        action: String,
+    },
     /// Nothing has this name or URI.
     #[error("{} '{}' not found{}", capitalised(*kind), shorten(path), suggest_names(near))]
     NotFound {
@@ -176,6 +185,7 @@ impl ProxyToolError {
             ProxyToolError::NoSuchActionOr { .. } => "invalid-value",
             ProxyToolError::ParameterNotAllowed { .. } => "parameter-not-allowed",
             ProxyToolError::NestedBatch => "nested-batch",
+            ProxyToolError::NotInBatch { .. } => "not-in-batch",
             ProxyToolError::NotFound { .. } => "not-found",
             ProxyToolError::UnknownServer { .. } => "unknown-server",
             ProxyToolError::Ambiguous { .. } => "ambiguous",
@@ -213,7 +223,9 @@ impl ProxyToolError {
             ProxyToolError::MissingParameter { parameter, .. }
             | ProxyToolError::InvalidValue { parameter, .. }
             | ProxyToolError::ParameterNotAllowed { parameter, .. } => Some(*parameter),
-            ProxyToolError::NoSuchActionOr { .. } => Some(ProxyParameter::Action),
+            ProxyToolError::NoSuchActionOr { .. } | ProxyToolError::NotInBatch { .. } => {
+                Some(ProxyParameter::Action)
+            }
             ProxyToolError::OperationNotAnObject { .. } => Some(ProxyParameter::Operations),
             ProxyToolError::UnknownServer { .. } => Some(ProxyParameter::FilterServer),
             _ => None,

@@ -20,6 +20,7 @@ pub mod json_text;
 mod lines;
 mod near_names;
 mod parameter;
+mod parameter_defaults;
 mod server_results;
 mod signature;
 mod suggestion;
@@ -32,7 +33,9 @@ use bytes::Bytes;
 
 pub use arguments::parse_arguments;
 pub use batch::render_batch;
-pub use catalog_answers::{ListedItem, UnavailableServer, page_of, render_info, render_list};
+pub use catalog_answers::{
+    ListedItem, UnavailableServer, UnavailableState, page_of, render_info, render_list,
+};
 pub use definition::{ALWAYS_LOAD, definition, definition_of_one_server, parameter_schema};
 pub use error::{ProxyToolError, render_error};
 pub use facts::{DISPATCH_META_KEY, META_KEY};
@@ -40,6 +43,7 @@ pub use item_kind::ItemKind;
 pub use lines::{item_line, more_line, render_lines, render_search, search_lines};
 pub use near_names::near_names;
 pub use parameter::ProxyParameter;
+pub use parameter_defaults::{defaults_of, says_nothing};
 pub use server_results::{
     render_items, render_prompt_result, render_resource_result, render_tool_result,
 };

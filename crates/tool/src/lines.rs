@@ -50,7 +50,8 @@ pub fn render_lines(
     if lines.is_empty() {
         lines.push(format!("There are no {}s here.", query.kind));
     }
-    lines.extend(missing(unavailable));
+    let names_one = query.filter_server.is_some() && total == 0;
+    lines.extend(missing(unavailable, names_one));
     let mut facts = Facts::default();
     facts.text("proxyAction", ProxyAction::List.as_str());
     facts.text("proxyType", query.kind.as_str());
@@ -78,7 +79,10 @@ pub fn render_search(
         facts.raw("noGoodMatch", "true");
     }
     lines = search_lines(&query.query, query.kind.as_str(), total, fits, lines);
-    lines.extend(missing(unavailable));
+    lines.extend(missing(
+        unavailable,
+        query.filter_server.is_some() && total == 0,
+    ));
     text_result(&lines, &facts)
 }
 

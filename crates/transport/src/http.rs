@@ -48,6 +48,7 @@ mod slow_answer;
 pub(crate) mod stream_queue;
 pub(crate) mod stream_router;
 mod tls_handshakes;
+pub(crate) mod token_source;
 pub(crate) mod tool_headers;
 pub(crate) mod upgrade;
 
@@ -65,6 +66,7 @@ pub use remote::{RemoteServer, RemoteServerOptions};
 pub use routes::{Route, Routes, not_found};
 pub use session_memory::{SavedSession, SessionMemory};
 pub use session_places::SessionPlaces;
+pub use token_source::{AfterRefusal, RefusedRequest, SignInNeeded, TokenSource};
 pub use tool_headers::ToolHeaders;
 pub use upgrade::{PendingUpgrade, UpgradedStream};
 

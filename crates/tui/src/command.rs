@@ -216,7 +216,7 @@ commands! {
     Records {
         Save "save" ["S"] "Copy the record and its side files: `:save PATH`";
         Load "load" ["O"] "Open another record in a new tab: `:load PATH`";
-        Export "export" ["X"] "Export the session as json, jsonl, har or markdown: `:export FORMAT PATH`";
+        Export "export" ["X"] "Export the session as json, jsonl, har or md: `:export FORMAT PATH`, or `:export PATH` by its ending";
         Note "note" ["a"] "Write a note into the record: `:note TEXT`";
         NextTab "next-session" ["]"] "Next session";
         PreviousTab "previous-session" ["["] "Previous session";

@@ -75,6 +75,9 @@ impl ErrorCode {
     /// Too many bytes of messages wait already.
     pub const MEMORY_BUDGET: ErrorCode = ErrorCode(-31015);
 
+    /// The server wants to know who asks, and nobody has signed in to it, or not for enough.
+    pub const NEEDS_SIGN_IN: ErrorCode = ErrorCode(-31016);
+
     /// Whether a code is one of the proxy's own.
     pub fn is_own(code: i64) -> bool {
         ErrorCode::OWN.iter().any(|own| own.code.0 == code)
@@ -156,6 +159,11 @@ impl ErrorCode {
             Self::MEMORY_BUDGET,
             "MEMORY_BUDGET",
             "waiting messages have used up --memory-budget",
+        ),
+        own(
+            Self::NEEDS_SIGN_IN,
+            "NEEDS_SIGN_IN",
+            "the server asks for a sign-in, or for one with more scopes",
         ),
     ];
 

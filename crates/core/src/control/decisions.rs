@@ -47,7 +47,8 @@ pub(super) fn resolve(
     Ok(HoldNumber { hold: hold.0, note })
 }
 
-/// Who is left without an answer by a drop, and what would give it one.
+/// Who is left without an answer by a drop, and what would give it one. It is shown as it is: `error` is an action of the
+/// protocol and a command of the terminal UI.
 fn drop_note(held: &HeldMessage) -> Option<String> {
     let asked_by = match (held.message.expects_any_answer(), held.message.is_answer()) {
         (true, _) => held.direction,
@@ -59,7 +60,7 @@ fn drop_note(held: &HeldMessage) -> Option<String> {
         Side::Server => "server",
     };
     Some(format!(
-        "the {who} gets no answer; `action=error` would answer it with an error"
+        "the {who} gets no answer; `error` answers it with an error"
     ))
 }
 

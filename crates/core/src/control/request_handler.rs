@@ -233,11 +233,14 @@ impl ControlRequestHandler {
             target: facts.target.clone(),
             client: facts.client.as_str().to_owned(),
             listens: control.run.address().map(str::to_owned),
-            token_file: (facts.token_file.as_ref())
-                .map(|path| path.to_string_lossy().into_owned().into()),
+            token_file: facts.token_file.as_deref().map(shown_path),
+            config_files: facts
+                .config_files
+                .iter()
+                .map(|path| shown_path(path))
+                .collect(),
             server: facts.server.as_str().to_owned(),
-            // JSON has no place for a path that is not UTF-8.
-            record: record.map(|path| path.to_string_lossy().into_owned().into()),
+            record: record.as_deref().map(shown_path),
             started: mcp_proxy_session::time_text(facts.started),
             pid: facts.pid,
             servers: servers::list(control),
@@ -463,6 +466,11 @@ async fn write_in_background(
         Ok(Err(text)) => Err(Fault::new(Fault::FAILED, text)),
         Err(_) => Err(Fault::new(Fault::FAILED, "the writing was stopped")),
     }
+}
+
+/// JSON has no place for a path that is not UTF-8.
+fn shown_path(path: &Path) -> PathBuf {
+    path.to_string_lossy().into_owned().into()
 }
 
 /// Opening a pipe waits for its reader, perhaps for ever.

@@ -3,13 +3,15 @@
 //! A file that cannot be used changes nothing: the rules stay as they were, and [`RulesFile::fault`] says why.
 
 use std::fmt;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use mcp_proxy_wire::Transport;
 
+use super::rules_parser::LARGEST;
 use super::{LiveRules, OpenServerCallback, RuleAction, Rules};
 use crate::link::Dial;
 
@@ -57,12 +59,29 @@ impl Rules {
     /// What is wrong with it, with its path.
     pub fn read(path: &Path) -> Result<Rules, String> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
-            io::ErrorKind::InvalidData => format!("{shown}: it is not UTF-8 text"),
-            _ => format!("{shown}: {error}"),
-        })?;
+        let bytes = read_file(path, LARGEST as u64).map_err(|why| format!("{shown}: {why}"))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| format!("{shown}: it is not UTF-8 text"))?;
         let folder = path.parent().unwrap_or(Path::new("."));
         Rules::parse(&text, folder).map_err(|error| format!("{shown}: {error}"))
+    }
+}
+
+/// The contents of a file. A pipe or a device is refused, because reading it may never end.
+pub(super) fn read_file(path: &Path, most: u64) -> Result<Vec<u8>, String> {
+    let failed = |error: io::Error| error.to_string();
+    let facts = std::fs::metadata(path).map_err(failed)?;
+    if !facts.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    let file = File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    file.take(most + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
+    match bytes.len() as u64 > most {
+        true => Err(format!("it is larger than {} MiB", most >> 20)),
+        false => Ok(bytes),
     }
 }
 

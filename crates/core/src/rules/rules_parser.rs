@@ -11,10 +11,11 @@ use mcp_proxy_wire::{Direction, Message, flatten, json_string};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::rules_file::read_file;
 use super::{MOST_RULES, NamePatterns, Rule, RuleAction, RuleName, RulesError};
 
 /// A file is read at once.
-const LARGEST: usize = 4 << 20;
+pub(super) const LARGEST: usize = 4 << 20;
 /// The same for a file that an `answer-file` names.
 const LARGEST_ANSWER: u64 = 16 << 20;
 /// Clients give up after a minute; who wants to see what they do then still can.
@@ -266,16 +267,7 @@ impl RulesParser<'_> {
         let name = self.string(value)?;
         let path = self.folder.join(&name);
         let cannot = |why: String| self.wrong(value.span(), format!("answer-file {name}: {why}"));
-        let length = std::fs::metadata(&path)
-            .map_err(|error| cannot(error.to_string()))?
-            .len();
-        if length > LARGEST_ANSWER {
-            return Err(cannot(format!(
-                "it is larger than {} MiB",
-                LARGEST_ANSWER >> 20
-            )));
-        }
-        let bytes = std::fs::read(&path).map_err(|error| cannot(error.to_string()))?;
+        let bytes = read_file(&path, LARGEST_ANSWER).map_err(cannot)?;
         // On one line, because an answer must be one on stdio.
         let message = Message::parse(bytes.trim_ascii().to_vec());
         let line = flatten(&message).unwrap_or(message);

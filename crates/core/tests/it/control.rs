@@ -118,6 +118,7 @@ impl ControlledRun {
             client: Transport::Stdio,
             server: Transport::Stdio,
             token_file: None,
+            config_files: Vec::new(),
             record: record.map(Path::to_owned),
             started: SystemTime::UNIX_EPOCH,
             pid: 7,

@@ -260,3 +260,26 @@ fn odd_messages_do_no_harm() {
         }
     }
 }
+
+#[test]
+fn a_pipe_or_an_endless_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let huge = folder.path().join("huge");
+    std::fs::File::create(&huge)
+        .unwrap()
+        .set_len(1 << 40)
+        .unwrap();
+    for path in [&*pipe, Path::new("/dev/zero"), folder.path(), &huge] {
+        assert!(
+            Rules::read(path)
+                .unwrap_err()
+                .starts_with(&path.display().to_string())
+        );
+        let text = format!("[[rule]]\nanswer-file = \"{}\"", path.display());
+        let error = Rules::parse(&text, folder.path()).unwrap_err();
+        assert_eq!(error.line, 2, "{error}");
+    }
+}

@@ -6,7 +6,8 @@ use bytes::Bytes;
 
 use super::page::PreparedList;
 use super::{
-    Catalog, CatalogEntry, CatalogPage, CatalogServer, CursorError, ItemKind, ServerIndex,
+    Catalog, CatalogEntry, CatalogPage, CatalogServer, CursorError, ItemKind, ListingState,
+    ServerIndex,
 };
 use crate::names::{NaturalName, matches_any, name_hash};
 use crate::own_tool::{OwnTool, servers_text};
@@ -132,7 +133,8 @@ impl Catalog {
         let servers = servers.iter().filter_map(|index| {
             let listing = self.search.listings.get(usize::from(index.0));
             let about = listing.and_then(|listing| listing.as_ref()?.about.as_deref());
-            Some((self.server(*index)?, about))
+            let server = self.server(*index)?;
+            (server.state() != ListingState::Disabled).then_some((server, about))
         });
         let servers = servers_text(servers);
         let tools = filter.own_tools.iter();

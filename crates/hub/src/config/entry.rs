@@ -6,6 +6,8 @@
 use http::{HeaderName, HeaderValue};
 
 use super::ServerName;
+use super::auth_options::AuthOptions;
+use super::env_file::read_env_file;
 use super::error::{ConfigError, ConfigFault, ServerProblem};
 use super::inherited::{InheritedEnv, read_inherited_env};
 use super::keys::{ENTRY_KEYS, OWN_KEY, SERVER_KEYS, closest};
@@ -181,6 +183,9 @@ fn read_target(
     let word = fields.get("type").or(fields.get("transport"));
     let word = word.map(|node| node.choice(TYPE_WORDS)).transpose()?;
     let bad = |why| Err(entry.key_error(ConfigFault::BadValue(why)));
+    if own.options.auth.is_some() && url.is_none() {
+        return bad("`auth` is only for a server with a URL");
+    }
     if own.inherit_env.is_some() && command.is_none() {
         return bad("`inherit-env` is only for a server with a `command`");
     }
@@ -198,16 +203,30 @@ fn read_target(
             None | Some(TypeWord::Stdio) => read_command(command, fields, own),
             Some(_) => bad("`type` is for a URL, but there is a `command`"),
         },
-        (None, None, Some((url, kind))) => Ok(ServerTarget::Url {
-            url,
-            headers: fields.read("headers", read_headers)?.unwrap_or_default(),
-            kind: match word {
-                Some(TypeWord::Stdio) => return bad("`type` is stdio, but `command` is missing"),
-                Some(TypeWord::Url(kind)) => Some(kind),
-                Some(TypeWord::AnyHttp) | None => kind,
-            },
-        }),
+        (None, None, Some((url, kind))) => {
+            read_auth_of_other_client(fields, own)?;
+            Ok(ServerTarget::Url {
+                url,
+                headers: fields.read("headers", read_headers)?.unwrap_or_default(),
+                kind: match word {
+                    Some(TypeWord::Stdio) => {
+                        return bad("`type` is stdio, but `command` is missing");
+                    }
+                    Some(TypeWord::Url(kind)) => Some(kind),
+                    Some(TypeWord::AnyHttp) | None => kind,
+                },
+            })
+        }
     }
+}
+
+/// Takes what another client says about signing in, unless the entry says it under our key.
+fn read_auth_of_other_client(fields: &Fields<'_>, own: &mut OwnPart) -> Result<(), ConfigError> {
+    let auth = fields.get("oauth").or(fields.get("auth"));
+    if let (Some(auth), None) = (auth, &own.options.auth) {
+        own.options.auth = AuthOptions::of_other_client(auth)?;
+    }
+    Ok(())
 }
 
 /// The key that was meant to be `command` or `url`, as an error.
@@ -260,6 +279,7 @@ fn read_command(
         program,
         args: fields.read("args", read_args)?.unwrap_or_default(),
         env: fields.read("env", read_env)?.unwrap_or_default(),
+        env_file: fields.read("envFile", read_env_file)?,
         cwd: cwd.map(Into::into),
         inherit_env: own.inherit_env.clone(),
     })

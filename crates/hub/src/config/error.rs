@@ -105,6 +105,14 @@ pub enum ServerProblem {
 }
 
 impl ServerProblem {
+    /// Whether a person wants the server not to run.
+    pub fn is_turned_off(&self) -> bool {
+        match self {
+            ServerProblem::Disabled | ServerProblem::TurnedOff { .. } => true,
+            ServerProblem::Broken(_) => false,
+        }
+    }
+
     /// Whether both are the same problem, wherever in the file.
     pub(super) fn is_same(&self, other: &ServerProblem) -> bool {
         match (self, other) {

@@ -61,6 +61,7 @@ fn command_target(name: &ServerName, text: &str) -> Result<ServerTarget, ServerF
             program,
             args: words.map(SecretText::new).collect(),
             env: Vec::new(),
+            env_file: None,
             cwd: None,
             inherit_env: None,
         }),

@@ -6,6 +6,7 @@
 //! read after that.
 
 mod entries;
+mod opencode_tools;
 mod turned_off;
 
 use std::path::Path;
@@ -16,14 +17,14 @@ use super::keys::{OWN_KEY, closest};
 use super::node::Node;
 use super::warning::{ConfigWarning, UnknownConfigKey};
 use entries::{EntryDraft, EntryUse};
+use opencode_tools::ToolSwitches;
 pub(super) use turned_off::TurnedOff;
 
 /// Where some clients keep their servers.
 pub(super) struct ConfigFormat {
     /// The key. One with dots is a single key or leads through objects.
     pub(super) key: &'static str,
-    /// The clients, for the docs.
-    #[cfg_attr(not(test), expect(dead_code, reason = "a test holds the docs to it"))]
+    /// The clients.
     pub(super) clients: &'static [&'static str],
     /// What else is in the file.
     other_keys: OtherKeys,
@@ -224,6 +225,11 @@ impl FoundServers {
             }
         };
         let file_is_gemini = entries::is_gemini(root.value(), &entries);
+        let switches = match format.clients.contains(&"OpenCode") {
+            true => ToolSwitches::find(root),
+            false => ToolSwitches::default(),
+        };
+        let mut exceptions: Vec<&str> = Vec::new();
         entries.retain_mut(|entry| {
             let Some(mut draft) = EntryDraft::of(&mut entry.value) else {
                 return true;
@@ -231,17 +237,11 @@ impl FoundServers {
             if file_is_gemini {
                 draft.rewrite_texts(entries::gemini_variables);
             }
-            let lacks_env_file = draft.lacks_env_file();
+            let switches = switches.of_server(&entry.key);
+            draft.exclude_tools(&switches.denied);
+            exceptions.extend(switches.exception);
             match (format.translate)(&mut draft) {
-                EntryUse::Server => {
-                    if lacks_env_file {
-                        self.warnings.push(ConfigWarning::EnvFile {
-                            file: file.name.to_owned(),
-                            server: entry.key.clone(),
-                        });
-                    }
-                    true
-                }
+                EntryUse::Server => true,
                 EntryUse::Skipped(why) => {
                     skipped.push((entry.key.clone(), why));
                     false
@@ -249,6 +249,12 @@ impl FoundServers {
                 EntryUse::Ignored => false,
             }
         });
+        exceptions.dedup();
+        let exceptions = exceptions.into_iter().map(|pattern| {
+            let why = "the hub cannot make an exception to a pattern that turns tools off";
+            (format!("tools.{pattern}"), why)
+        });
+        skipped.extend(exceptions);
         for (server, why) in skipped {
             self.warnings.push(ConfigWarning::Skipped {
                 file: file.name.to_owned(),

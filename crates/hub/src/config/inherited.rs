@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn r9_a_secret_that_looks_like_a_path_and_the_password_of_a_url_are_secrets() {
+    fn a_secret_that_looks_like_a_path_and_the_password_of_a_url_are_secrets() {
         let environment = [
             ("AWS_SECRET_ACCESS_KEY", "/bPxRfiCYEXAMPLEKEY/"),
             ("SSH_AUTH_SOCK", "/run/user/1000/agent"),

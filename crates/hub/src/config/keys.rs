@@ -13,6 +13,7 @@ pub(super) const ENTRY_KEYS: &[&str] = &[
     "command",
     "args",
     "env",
+    "envFile",
     "cwd",
     "url",
     "serverUrl",
@@ -21,6 +22,8 @@ pub(super) const ENTRY_KEYS: &[&str] = &[
     "disabled",
     "enabled",
     "timeout",
+    "oauth",
+    "auth",
     OWN_KEY,
 ];
 
@@ -91,6 +94,18 @@ pub(super) const SERVER_KEYS: &[&str] = &[
     "restart-limit",
     "cache-ttl",
     "toolcachettl",
+    "auth",
+];
+
+/// Under `auth` there.
+pub(super) const AUTH_KEYS: &[&str] = &[
+    "client-id",
+    "client-secret",
+    "scopes",
+    "grant",
+    "authorization-server",
+    "hosts",
+    "redirect-port",
 ];
 
 /// Words of other clients that no spelling leads from: what they are here.

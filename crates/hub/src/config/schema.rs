@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::keys::{
-    ENTRY_KEYS, FILE_KEYS, FILTER_KEYS, HUB_KEYS, OWN_KEY, PROFILE_KEYS, SERVER_KEYS,
+    AUTH_KEYS, ENTRY_KEYS, FILE_KEYS, FILTER_KEYS, HUB_KEYS, OWN_KEY, PROFILE_KEYS, SERVER_KEYS,
 };
 
 const SCHEMA: &str = include_str!("../../../../docs/config.schema.json");
@@ -20,6 +20,7 @@ fn the_schema_has_every_key_and_no_other() {
         ("/$defs/profile", PROFILE_KEYS),
         ("/$defs/filter", FILTER_KEYS),
         ("/$defs/server", SERVER_KEYS),
+        ("/$defs/auth", AUTH_KEYS),
     ] {
         let object = schema.pointer(pointer).unwrap();
         let properties = object["properties"].as_object().unwrap();
@@ -36,7 +37,7 @@ fn the_schema_has_every_key_and_no_other() {
 #[test]
 fn every_option_has_a_description() {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
-    for table in ["hub", "profile", "filter", "server"] {
+    for table in ["hub", "profile", "filter", "server", "auth"] {
         for (key, property) in schema["$defs"][table]["properties"].as_object().unwrap() {
             let referenced = property["$ref"].as_str().unwrap_or_default();
             let referenced = schema.pointer(referenced.trim_start_matches('#')).unwrap();

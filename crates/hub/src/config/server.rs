@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use http::{HeaderName, HeaderValue};
 
+use super::env_file::EnvFile;
 use super::inherited::InheritedEnv;
 use super::roots::RootFolder;
 use super::secret::{SecretCollector, SecretText, ServerUrl};
@@ -31,6 +32,8 @@ pub enum ServerTarget {
         args: Vec<SecretText>,
         /// What is added to its environment.
         env: Vec<(String, SecretText)>,
+        /// A file with more of them.
+        env_file: Option<EnvFile>,
         /// Where it is started.
         cwd: Option<PathBuf>,
         /// What it gets of our own environment, if the entry says so.
@@ -105,6 +108,10 @@ impl ServerSpec {
     pub(super) fn collect_secrets(&self, secrets: &mut SecretCollector) {
         for credential in &self.credentials {
             secrets.add(credential.reveal());
+        }
+        let auth = self.options.auth.as_ref();
+        if let Some(secret) = auth.and_then(|auth| auth.client_secret.as_ref()) {
+            secrets.add(secret.reveal());
         }
         match &self.target {
             ServerTarget::Command { env, .. } => {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::auth_options::AuthOptions;
 use super::error::ConfigError;
 use super::hub_options::{read_filter, read_filter_fields, read_name_part, read_tool_name};
 use super::name_filter::NameFilter;
@@ -55,6 +56,8 @@ pub struct ServerOptions {
     pub restart_limit: Option<u32>,
     /// How long results of tools that only read are kept.
     pub cache_ttl: Option<Duration>,
+    /// How to sign in to it, if the config says so.
+    pub auth: Option<AuthOptions>,
 }
 
 /// What the names of a server's tools begin with.
@@ -142,6 +145,7 @@ impl ServerOptions {
                 node.integer("expected a whole number, zero or more")
             })?,
             cache_ttl: fields.read_either("cache-ttl", "toolcachettl", Node::duration)?,
+            auth: fields.read("auth", AuthOptions::read)?,
         })
     }
 }

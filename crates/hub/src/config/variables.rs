@@ -73,6 +73,11 @@ fn variable(inside: &str) -> Result<Piece<'_>, ConfigFault> {
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),
     };
+    if name.starts_with("file:") {
+        return Err(ConfigFault::BadValue(
+            "`{file:…}` is not read here; put the text into an environment variable and use `${env:NAME}`",
+        ));
+    }
     let is_plain = |letter: char| letter.is_alphanumeric() || "_:./-".contains(letter);
     if name.is_empty() || !name.chars().all(is_plain) || name.len() > 200 {
         return Err(ConfigFault::BadValue(

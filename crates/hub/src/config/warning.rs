@@ -26,12 +26,16 @@ pub enum ConfigWarning {
         /// Why.
         why: &'static str,
     },
-    /// An `envFile`, which is not read: the server starts without its variables.
+    /// An `envFile` that cannot be read: the server starts without its variables.
     EnvFile {
-        /// The file.
-        file: String,
-        /// The entry's name.
-        server: String,
+        /// The server.
+        server: ServerName,
+        /// Where the server is configured.
+        source: ServerSource,
+        /// The keys that lead to it.
+        key: String,
+        /// Why.
+        why: String,
     },
     /// A server is configured twice; the later one counts.
     Replaced {
@@ -58,6 +62,26 @@ pub struct UnknownConfigKey {
     pub suggestion: Option<&'static str>,
 }
 
+impl ConfigWarning {
+    /// What it says about this server.
+    pub fn about(&self, name: &str) -> Option<ConfigWarning> {
+        let is_about = match self {
+            ConfigWarning::UnknownKeys { file, keys } => {
+                let entry = format!(".{name}.");
+                let keys = keys.iter().filter(|key| key.path.contains(&entry));
+                let keys: Vec<UnknownConfigKey> = keys.cloned().collect();
+                let file = file.clone();
+                return (!keys.is_empty()).then_some(ConfigWarning::UnknownKeys { file, keys });
+            }
+            ConfigWarning::Skipped { server, .. } => server == name,
+            ConfigWarning::EnvFile { server, .. }
+            | ConfigWarning::Replaced { server, .. }
+            | ConfigWarning::AmbiguousTimeout { server } => server.as_str() == name,
+        };
+        is_about.then(|| self.clone())
+    }
+}
+
 impl fmt::Display for ConfigWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -77,11 +101,13 @@ impl fmt::Display for ConfigWarning {
                 let server = server.escape_debug();
                 write!(f, "{file}: skipped {server}: {why}")
             }
-            ConfigWarning::EnvFile { file, server } => {
-                let server = server.escape_debug();
+            ConfigWarning::EnvFile {
+                source, key, why, ..
+            } => {
+                let key = key.escape_debug();
                 write!(
                     f,
-                    "{file}: server {server}: `envFile` is not read; put the variables that are in it into `env`"
+                    "{source}: cannot read {key}: {why}; the server starts without its variables"
                 )
             }
             ConfigWarning::Replaced {

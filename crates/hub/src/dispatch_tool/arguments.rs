@@ -1,14 +1,14 @@
 //! From the arguments of a call to the operation that is meant.
 //!
-//! `null` counts as not given, and so do an empty value and the default where the action does not take a parameter, because
-//! some models fill in every parameter.
+//! `null` counts as not given. Where the action does not take a parameter, a value that says nothing passes
+//! (`parameter_defaults.rs` of the crate tool).
 
 mod given;
 
 use mcp_proxy_spill::{ReadLimit, ReadRequest};
 use mcp_proxy_wire::{Message, Span};
 
-use self::given::{GivenParameters, is_nothing};
+use self::given::GivenParameters;
 use super::suggestion::suggest_parameter;
 use super::{
     AnnotationUse, DEFAULT_LINES, DEFAULT_LIST_LIMIT, DispatchAction, DispatchArguments,
@@ -25,7 +25,7 @@ pub fn parse_arguments(
     arguments: Option<Span>,
     options: &DispatchToolOptions,
 ) -> Result<(DispatchOperation, Refresh), DispatchToolError> {
-    let mut given = GivenParameters::read(message, arguments)?;
+    let mut given = GivenParameters::read(message, arguments, options)?;
     let operation = match given.take_action(options)? {
         DispatchAction::Status => {
             given.refuse_others()?;
@@ -138,9 +138,7 @@ fn call(given: &GivenParameters) -> Result<DispatchCall, DispatchToolError> {
         .map_err(|_| DispatchToolError::CallArgumentsNotAnObject)?;
     let file = given.text(DispatchParameter::ArgumentsFile)?;
     let arguments = match (arguments, file) {
-        (Some(object), Some(file)) if is_nothing(object.trim_ascii()) => {
-            DispatchArguments::File(file)
-        }
+        (Some(object), Some(file)) if is_empty_object(&object) => DispatchArguments::File(file),
         (Some(_), Some(_)) => return Err(DispatchToolError::ArgumentsTwice),
         (Some(object), None) => DispatchArguments::Inline(on_one_line(object)),
         (None, Some(file)) => DispatchArguments::File(file),
@@ -155,8 +153,12 @@ fn call(given: &GivenParameters) -> Result<DispatchCall, DispatchToolError> {
     })
 }
 
+fn is_empty_object(object: &[u8]) -> bool {
+    matches!(object.trim_ascii(), [b'{', inner @ .., b'}'] if inner.trim_ascii().is_empty())
+}
+
 /// Whatever a call does not take is probably an input of the tool, even if it has the name of a parameter of some other
-/// action, such as `query`.
+/// action, such as `query`, unless it says nothing.
 fn refuse_inputs(given: &GivenParameters, tool: &str) -> Result<(), DispatchToolError> {
     let names = given.names_not_for(DispatchAction::Call);
     if names.is_empty() {

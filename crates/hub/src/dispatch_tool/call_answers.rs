@@ -57,6 +57,8 @@ pub enum DispatchSpillReason {
     Exceeded {
         /// The threshold.
         bytes: u64,
+        /// The size of the result as its server sent it. The file may be smaller.
+        sent: u64,
     },
 }
 
@@ -212,7 +214,7 @@ impl DispatchSpilledCall {
             DispatchSpillReason::Requested => {
                 format!("Result written to temporary {format} file: {file}")
             }
-            DispatchSpillReason::Exceeded { bytes } => format!(
+            DispatchSpillReason::Exceeded { bytes, .. } => format!(
                 "Result auto-spilled to temporary {format} file (exceeded {bytes} bytes): {file}"
             ),
         };
@@ -225,9 +227,16 @@ impl DispatchSpilledCall {
             }
             ResultShape::Other => String::new(),
         };
+        // A file that is smaller than what was exceeded would look like a mistake.
+        let sent = match self.reason {
+            DispatchSpillReason::Exceeded { bytes, sent } if size <= bytes => {
+                format!("; {sent} bytes as sent")
+            }
+            _ => String::new(),
+        };
         let preview = fitting(
             &self.result.preview,
-            MAX_DETAILS - escaped_length(&shape).min(MAX_DETAILS),
+            MAX_DETAILS.saturating_sub(escaped_length(&shape) + sent.len()),
         );
         let more = match preview.chars().count() < PREVIEW_CHARS
             && preview.len() == self.result.preview.len()
@@ -237,7 +246,7 @@ impl DispatchSpilledCall {
         };
         format!(
             "{beginning} (kept for {kept_for}).\n\
-             Size: {size} bytes (~{tokens} tokens), {lines}.\n\
+             Size: {size} bytes (~{tokens} tokens), {lines}{sent}.\n\
              {hint}\n\
              {shape}Preview: {preview}{more}"
         )

@@ -35,6 +35,8 @@ pub enum ConnectionProblem {
     Starting,
     /// It failed, or cannot be used, for this reason, which has no secrets in it.
     Failed(String),
+    /// It wants to know who asks. This says what to do.
+    NeedsSignIn(String),
     /// A person turned it off, as this says.
     TurnedOff(String),
 }
@@ -195,7 +197,9 @@ impl ConnectionProblem {
         match self {
             ConnectionProblem::NotStarted => "it has not been started",
             ConnectionProblem::Starting => "it is starting",
-            ConnectionProblem::Failed(reason) | ConnectionProblem::TurnedOff(reason) => reason,
+            ConnectionProblem::Failed(reason)
+            | ConnectionProblem::NeedsSignIn(reason)
+            | ConnectionProblem::TurnedOff(reason) => reason,
         }
     }
 
@@ -204,6 +208,10 @@ impl ConnectionProblem {
             ConnectionProblem::NotStarted => shown.text("state", "not-started"),
             ConnectionProblem::Starting => shown.text("state", "starting"),
             ConnectionProblem::Failed(reason) => shown.text("lastError", reason),
+            ConnectionProblem::NeedsSignIn(reason) => {
+                shown.text("state", "needs-sign-in");
+                shown.text("reason", reason);
+            }
             ConnectionProblem::TurnedOff(reason) => {
                 shown.text("state", "disabled");
                 shown.text("reason", reason);

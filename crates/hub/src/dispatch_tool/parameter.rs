@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::{DispatchAction, DispatchFormat, ReadResultOperation};
-use crate::proxy_tool::CapabilityType;
+use super::{DispatchAction, ReadResultOperation};
 
 /// A parameter of the tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -181,27 +180,6 @@ impl DispatchParameter {
             // Lines around what is not a match change nothing.
             _ => &ReadResultOperation::ALL,
         }
-    }
-
-    /// What it is if it is not given. Models that fill in every parameter write this.
-    pub(super) fn default_value(self) -> Option<&'static str> {
-        Some(match self {
-            DispatchParameter::IncludeTools | DispatchParameter::IncludeAnnotations => "true",
-            DispatchParameter::IncludeInputSchema
-            | DispatchParameter::ResultToFile
-            | DispatchParameter::Refresh => "false",
-            DispatchParameter::Context
-            | DispatchParameter::MaxBytes
-            | DispatchParameter::Offset
-            | DispatchParameter::ResultSizeThreshold => "0",
-            DispatchParameter::FromLine | DispatchParameter::FromColumn => "1",
-            DispatchParameter::Limit => "10",
-            DispatchParameter::Lines => "50",
-            DispatchParameter::Op => ReadResultOperation::Stat.as_str(),
-            DispatchParameter::Format => DispatchFormat::Text.as_str(),
-            DispatchParameter::Type => CapabilityType::Tool.as_str(),
-            _ => return None,
-        })
     }
 
     /// What it may be, to follow "must be".

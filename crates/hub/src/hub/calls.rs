@@ -12,11 +12,14 @@ use super::links::with_name;
 use super::lost_calls::next_start;
 use super::requests::ClientRequest;
 use super::result_cache::CacheUse;
+use super::sign_in_pages::{CallSignIn, take_page_answer};
 use super::tasks::TaskPage;
+use super::unlisted_names::UnlistedName;
 use super::{Hub, WrittenUpTo, eras};
 use crate::catalog::{Hints, ServerIndex};
 use crate::proxy_tool::CapabilityType;
 use crate::server_link::{CallId, ClientId, LinkId, cancel_of};
+use crate::sign_in_need::SignInNeed;
 
 /// A request that was, or will be, sent to a server.
 #[derive(Debug)]
@@ -34,6 +37,8 @@ pub(super) struct Call {
     pub(super) message: Message,
     pub(super) form: AnswerForm,
     pub(super) hints: Hints,
+    /// Its name, if it waits for the list of its server.
+    pub(super) unlisted: Option<Box<UnlistedName>>,
     pub(super) what: String,
     pub(super) parent: Option<u64>,
     pub(super) started: Instant,
@@ -45,9 +50,27 @@ pub(super) struct Call {
     pub(super) cache: CacheUse,
     /// It is answered with the result of an earlier call.
     pub(super) is_cached: bool,
+    pub(super) sign_in: CallSignIn,
 }
 
 impl Call {
+    /// It waits for a person until then, however long the server may take afterwards.
+    pub(super) fn wait_until(&mut self, until: Instant, sign_in: CallSignIn) {
+        (self.link, self.is_sent, self.number) = (None, false, None);
+        (self.start_by, self.answer_by) = (until, None);
+        self.sign_in = sign_in;
+    }
+
+    /// The person has come.
+    pub(super) fn continue_by(&mut self, start_by: Instant, answer_by: Option<Instant>) {
+        (self.start_by, self.answer_by) = (start_by, answer_by);
+        self.sign_in = CallSignIn::Done;
+    }
+
+    pub(super) fn waits_for_sign_in(&self) -> bool {
+        matches!(self.sign_in, CallSignIn::Waiting(_))
+    }
+
     /// When it is given up.
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.is_sent {
@@ -95,11 +118,14 @@ pub(super) struct NewCall<'a> {
     /// The public name or URI.
     pub(super) what: String,
     pub(super) hints: Hints,
+    pub(super) unlisted: Option<Box<UnlistedName>>,
 }
 
 impl Hub {
     /// Sends a call to its server, or lets it wait until the server has started.
-    pub(super) fn forward(&mut self, new: NewCall<'_>) {
+    pub(super) fn forward(&mut self, mut new: NewCall<'_>) {
+        let page_answer;
+        (new.sent, page_answer) = take_page_answer(new.sent);
         let ClientRequest {
             client,
             message,
@@ -127,6 +153,7 @@ impl Hub {
             message: new.sent,
             form: new.form,
             hints: new.hints,
+            unlisted: new.unlisted,
             what: new.what,
             parent: sequence,
             started: now,
@@ -135,6 +162,7 @@ impl Hub {
             repeated: false,
             cache,
             is_cached: false,
+            sign_in: CallSignIn::None,
         };
         if let Some(deadline) = call.deadline() {
             self.schedule(deadline);
@@ -151,7 +179,10 @@ impl Hub {
             (_, None) => return,
         }
         self.calls.insert(call_id, call);
-        self.send_call(call_id, now);
+        match page_answer {
+            Some(answer) => self.call_again(call_id, answer, now),
+            None => self.send_call(call_id, now),
+        }
     }
 
     pub(super) fn send_call(&mut self, id: CallId, now: Instant) {
@@ -167,7 +198,17 @@ impl Hub {
             let text = format!("server {}: {reason}", self.server(server).name());
             return self.fail_call(id, ErrorCode::SERVER_UNAVAILABLE, &text, now);
         };
-        let has_to_wait = self.is_gate_closed(link_id, client);
+        if let Some(call) = self.calls.get_mut(&id) {
+            call.link = Some(link_id);
+        }
+        let is_ready = self
+            .links
+            .get(&link_id)
+            .is_some_and(|link| link.state.is_ready());
+        if !is_ready || self.is_gate_closed(link_id, client) || !self.settle_name(id, link_id, now)
+        {
+            return;
+        }
         let asker = self.clients.get(&client);
         let asker = asker.map(|client| (client.era(), client.level));
         let (Some(link), Some((client_era, level))) = (self.links.get_mut(&link_id), asker) else {
@@ -176,10 +217,6 @@ impl Hub {
         let Some(call) = self.calls.get_mut(&id) else {
             return;
         };
-        call.link = Some(link_id);
-        if !link.state.is_ready() || has_to_wait {
-            return;
-        }
         let era = link.state.era;
         if era == Era::Modern && matches!(call.form, AnswerForm::Subscribe { .. }) {
             // It has no such request: it is told, and answers, in the hub's listen request.
@@ -231,6 +268,7 @@ impl Hub {
             .calls
             .iter()
             .filter(|(_, call)| call.server == server && !call.is_sent)
+            .filter(|(_, call)| !call.waits_for_sign_in())
             .map(|(id, _)| *id)
             .collect();
         waiting.sort_unstable();
@@ -261,6 +299,9 @@ impl Hub {
             };
         }
         let code = message.error_code().map(ErrorCode);
+        if let Some(need) = SignInNeed::of_answer(&message) {
+            return self.call_refused_for_sign_in(id, &need, now);
+        }
         let lost = code.is_some_and(is_lost);
         let written = match code {
             // The server has refused it together with its session, and so has not run it.
@@ -278,7 +319,9 @@ impl Hub {
             let text = self.own_error_text(id, code, &message);
             return self.fail_call(id, code, &text, now);
         }
-        let ttl = self.server(call.server).settings.cache_ttl;
+        let server = call.server;
+        self.note_answer(server);
+        let ttl = self.server(server).settings.cache_ttl;
         if let (Some(ttl), Some(call)) = (ttl, self.calls.get(&id)) {
             Hub::keep_result(&mut self.cache, call, &message, now + ttl);
         }
@@ -308,9 +351,17 @@ impl Hub {
             .map(|(id, _)| *id)
             .collect();
         for id in late {
+            if self.stop_waiting_for_list(id) {
+                self.send_call(id, now);
+                continue;
+            }
             let Some(call) = self.calls.get(&id) else {
                 continue;
             };
+            if call.waits_for_sign_in() {
+                self.fail_waiting(id, now);
+                continue;
+            }
             let waited = now.duration_since(call.started).as_secs();
             let server = self.server(call.server);
             let name = server.name();
@@ -335,6 +386,7 @@ impl Hub {
             self.stop_at_server(id);
             self.fail_call(id, code, &text, now);
         }
+        self.drop_unwanted_sign_ins();
     }
 
     /// The link that a call was sent on.
@@ -413,6 +465,7 @@ impl Hub {
                 self.subscription_abandoned(&call, uri);
             }
         }
+        self.drop_unwanted_sign_ins();
     }
 
     pub(super) fn fail_call(&mut self, id: CallId, code: ErrorCode, text: &str, now: Instant) {

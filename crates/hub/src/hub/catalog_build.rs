@@ -26,6 +26,7 @@ type MountedServer = (Arc<ServerNaming>, Option<Arc<ServerListing>>);
 pub struct CatalogBuild {
     generation: u64,
     mounted: Vec<MountedServer>,
+    is_disabled: Vec<bool>,
     reserved: [String; 3],
     filters: Vec<ViewFilter>,
     old_catalog: Arc<Catalog>,
@@ -80,6 +81,7 @@ impl CatalogBuild {
     pub fn run(self) -> BuiltCatalog {
         let reserved = self.reserved.each_ref().map(String::as_str);
         let mut catalog = Catalog::build_reserving(&self.mounted, &reserved);
+        catalog.disable(&self.is_disabled);
         catalog.search_like(&self.old_catalog);
         let catalog = Arc::new(catalog);
         let filters = self.filters.iter();
@@ -134,20 +136,24 @@ impl Hub {
     /// Begins to take on a new configuration. Its servers have other places, which the old catalog does not know, so nothing
     /// changes until the new catalog is there too: see [`Hub::reconfigure`].
     pub fn prepare(&self, settings: HubSettings, servers: Vec<NewServer>) -> NewConfiguration {
-        let mounted = servers.iter().filter_map(|server| match server {
+        let servers_of_build = servers.iter().filter_map(|server| match server {
             NewServer::Changed(settings) => {
-                Some((Arc::clone(&settings.naming), settings.last_listing.clone()))
+                let mounted = (Arc::clone(&settings.naming), settings.last_listing.clone());
+                Some((mounted, settings.disabled.is_some()))
             }
             NewServer::Unchanged(name) => {
                 let mut known = self.servers.iter();
-                known.find(|known| known.name() == name).map(mounted)
+                let known = known.find(|known| known.name() == name)?;
+                Some((mounted(known), known.disabled_reason().is_some()))
             }
         });
+        let (mounted, is_disabled) = servers_of_build.unzip();
         let profiles = settings.profiles.iter();
         let build = CatalogBuild {
             // Set when it is installed: until then, builds for the servers of now go on.
             generation: 0,
-            mounted: mounted.collect(),
+            mounted,
+            is_disabled,
             reserved: reserved(&settings),
             filters: profiles.map(|profile| profile.filter.clone()).collect(),
             old_catalog: Arc::clone(&self.catalog),
@@ -213,6 +219,7 @@ impl Hub {
         }
         self.answer_parked(now);
         self.run_refreshed(now);
+        self.send_listed_calls(now);
     }
 
     fn begin_build(&mut self) -> CatalogBuild {
@@ -224,7 +231,10 @@ impl Hub {
         let profiles = self.settings.profiles.iter();
         CatalogBuild {
             generation: self.build.generation,
-            mounted: servers.map(mounted).collect(),
+            mounted: servers.clone().map(mounted).collect(),
+            is_disabled: servers
+                .map(|server| server.disabled_reason().is_some())
+                .collect(),
             reserved: reserved(&self.settings),
             filters: profiles.map(|profile| profile.filter.clone()).collect(),
             old_catalog: Arc::clone(&self.catalog),

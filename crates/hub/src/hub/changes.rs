@@ -74,10 +74,12 @@ impl Hub {
             ServerChange::Enable => {
                 self.server_mut(index).is_switched_off = false;
                 self.start_if_eager(index, now);
+                self.rebuild_catalog();
             }
             ServerChange::Disable => {
                 self.server_mut(index).is_switched_off = true;
                 self.give_up_repeats(index);
+                self.give_up_sign_in(index, now);
                 self.end_server(index, "it was disabled (with `servers.disable`)", now);
                 let server = self.server_mut(index);
                 server.listing = None;
@@ -110,6 +112,7 @@ impl Hub {
             .collect();
         for index in gone {
             self.give_up_repeats(index);
+            self.give_up_sign_in(index, now);
             self.end_server(index, "its configuration was changed", now);
         }
         self.replace_servers(servers);
@@ -216,7 +219,7 @@ impl Hub {
             .collect()
     }
 
-    fn server_named(&self, name: &str) -> Option<ServerIndex> {
+    pub(super) fn server_named(&self, name: &str) -> Option<ServerIndex> {
         self.server_indices()
             .find(|index| self.server(*index).name() == name)
     }

@@ -95,6 +95,14 @@ impl Client {
         declared.member(whole, capability).is_some()
     }
 
+    /// Whether it can show its person a page in the middle of a call.
+    pub(super) fn can_open_pages(&self) -> bool {
+        let declared = Message::parse(self.capabilities());
+        let whole = mcp_proxy_wire::Span::new(0, declared.len());
+        let elicitation = declared.member(whole, "elicitation");
+        elicitation.is_some_and(|span| declared.member(span, "url").is_some())
+    }
+
     /// Whose results in files this client may read: over HTTP those of all sessions and requests of the same caller, because
     /// some clients open a session for each call. Any other client is the only one of its connection.
     pub(super) fn spill_owner(&self, id: ClientId) -> SpillOwner {
@@ -403,6 +411,9 @@ impl Hub {
 
     /// Something about a request that a server sent to this client.
     fn client_answer(&mut self, client: ClientId, message: &Message, now: Instant) {
+        if self.page_answered(client, message, now) {
+            return;
+        }
         let token = match message.kind() {
             Kind::Notification => message.text(Field::ProgressToken),
             _ => message.text(Field::Id),

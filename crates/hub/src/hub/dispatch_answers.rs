@@ -33,10 +33,13 @@ pub(crate) struct ListedConnection {
 }
 
 impl ListedConnection {
-    /// The same, if an answer lacks its tools. Nobody misses those of a server that a person turned off.
-    pub(super) fn missing(self) -> Option<MissingConnection> {
+    /// The same, if an answer lacks its tools. Nobody misses those of a server that a person turned off, unless the server was
+    /// named.
+    pub(super) fn missing(self, is_named: bool) -> Option<MissingConnection> {
         let is_off = matches!(self.problem, Some(ConnectionProblem::TurnedOff(_)));
-        let problem = self.problem.filter(|_| !self.is_listed && !is_off)?;
+        let problem = self
+            .problem
+            .filter(|_| !self.is_listed && (is_named || !is_off))?;
         Some(MissingConnection {
             alias: self.alias,
             name: self.name,
@@ -70,6 +73,9 @@ impl Hub {
             (ServerState::Ready, _) => None,
             (ServerState::Disabled(reason), _) if state.is_turned_off() => {
                 Some(ConnectionProblem::TurnedOff(reason))
+            }
+            (ServerState::NeedsSignIn(reason), _) => {
+                Some(ConnectionProblem::NeedsSignIn(without_paths(&reason)))
             }
             (ServerState::Disabled(reason) | ServerState::Failed(reason), _) => failed(&reason),
             (ServerState::Starting, _) => Some(ConnectionProblem::Starting),

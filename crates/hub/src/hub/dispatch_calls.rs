@@ -183,7 +183,7 @@ impl Hub {
                 limit,
             } => {
                 let files = self.files_for(client, DispatchParameter::ResultFile)?;
-                let fitting = || ReadLimit::bytes(self.whole_result_bytes(client));
+                let fitting = || ReadLimit::with_notes(self.whole_result_bytes(client));
                 let task = WorkTask::ReadResult {
                     files,
                     file,
@@ -297,6 +297,7 @@ impl Hub {
             form: AnswerForm::Dispatch(Box::new(form)),
             what: call.tool,
             hints: target.hints,
+            unlisted: target.unlisted,
         });
     }
 
@@ -342,7 +343,9 @@ impl Hub {
     /// The servers that a client sees and whose tools are not known, of all or of one.
     fn missing_connections(&self, client: ClientId, only: Option<&str>) -> Vec<MissingConnection> {
         let connections = self.connections(client, only).into_iter();
-        connections.filter_map(ListedConnection::missing).collect()
+        connections
+            .filter_map(|connection| connection.missing(only.is_some()))
+            .collect()
     }
 }
 

@@ -242,8 +242,13 @@ impl Hub {
                 let closed = LinkClosed {
                     reason,
                     is_orderly: false,
+                    sign_in: None,
                 };
                 self.link_closed(id, &closed, now);
+            }
+            LinkNews::NeedsSignIn(need) => {
+                self.actions.push(HubAction::Close(id));
+                self.link_needs_sign_in(id, &need, now);
             }
             LinkNews::WrongEra => self.wrong_era(id, now),
         }
@@ -257,6 +262,7 @@ impl Hub {
         let description = link.state.description.clone();
         let server = self.server_mut(index);
         server.support[slot(era)] = EraSupport::Yes;
+        server.sign_in_need = None;
         if is_main {
             server.description = description;
             server.ready_since = Some(now);
@@ -304,6 +310,9 @@ impl Hub {
 
     /// A link has ended, or could not be opened.
     pub fn link_closed(&mut self, id: LinkId, closed: &LinkClosed, now: Instant) {
+        if let Some(need) = &closed.sign_in {
+            return self.link_needs_sign_in(id, need, now);
+        }
         let Some(link) = self.links.get(&id) else {
             return;
         };
@@ -375,6 +384,7 @@ impl Hub {
         server.failures += 1;
         server.settled = true;
         server.has_failed = true;
+        server.sign_in_need = None;
         server.stale = server.listing.is_some();
         // One that never works fails in the same way again and again.
         let is_news = ready_since.is_some() || server.last_error.as_ref() != Some(&reason);

@@ -56,7 +56,12 @@ impl Hub {
             server.listing.clone_from(&listing);
         }
         let name = server.name().to_owned();
-        self.report_failed_lists(index, &failed);
+        let needs = failed.iter().filter_map(|list| list.sign_in.as_ref());
+        let need = needs.into_iter().find(|need| !need.lacks_scopes_only());
+        match need {
+            Some(need) => self.note_sign_in_need(index, need),
+            None => self.report_failed_lists(index, &failed),
+        }
         if let Some(listing) = listing.filter(|_| !same && failed.is_empty()) {
             let save = HubAction::SaveListing {
                 server: name,
@@ -77,6 +82,7 @@ impl Hub {
         }
         self.answer_parked(now);
         self.refreshed(index, now);
+        self.send_listed_calls(now);
     }
 
     /// A server may say that its lists have changed.

@@ -16,7 +16,7 @@ use crate::catalog::{
 use crate::config::EraOffer;
 use crate::proxy_tool::{
     self, CapabilityType, ListDetail, ListQuery, ProxyOperation, ProxyToolError, SearchWords,
-    UnavailableServer,
+    UnavailableServer, UnavailableState,
 };
 use crate::read_tool::READ_TOOL_NAME;
 use crate::resolve::{LookupError, ResolvedItem};
@@ -333,7 +333,11 @@ impl Hub {
                     server: server.naming().name.clone(),
                     reason: without_paths(reason),
                     stale: state.stale,
-                    is_turned_off: state.is_turned_off(),
+                    state: match &state.sign_in_need {
+                        _ if state.is_turned_off() => UnavailableState::TurnedOff,
+                        Some(_) => UnavailableState::NeedsSignIn,
+                        None => UnavailableState::Down,
+                    },
                 })
             })
             .collect()

@@ -8,9 +8,9 @@ use super::proxy_calls::{arguments_of, is_read_result};
 use super::requests::ClientRequest;
 use super::servers::{Server, SettleDeadlines};
 use super::{Hub, ServerState};
-use crate::catalog::{ListExposure, ServerIndex, ToolExposure};
+use crate::catalog::{ItemKind, ListExposure, ServerIndex, ToolExposure};
 use crate::dispatch_tool::{self, DispatchOperation, Refresh};
-use crate::proxy_tool::{self, ListQuery, ProxyOperation, SearchWords};
+use crate::proxy_tool::{self, CapabilityType, ListQuery, ProxyOperation, SearchWords};
 use crate::read_tool::READ_TOOL_NAME;
 use crate::resolve::LookupError;
 use crate::server_link::ClientId;
@@ -174,7 +174,7 @@ impl Hub {
                 true => self.settle_wait(client, now, lists),
                 false => self.settle_wait(client, now, opening),
             },
-            "tools/call" => self.own_tool_wait(request),
+            "tools/call" => self.call_wait(request),
             _ => None,
         }
     }
@@ -225,8 +225,8 @@ impl Hub {
         })
     }
 
-    /// What a call of one of the hub's own tools waits for.
-    fn own_tool_wait(&self, request: ClientRequest<'_>) -> Option<ServerWait> {
+    /// What a call of a tool waits for: one of the hub's own, or one of a server.
+    fn call_wait(&self, request: ClientRequest<'_>) -> Option<ServerWait> {
         let ClientRequest {
             client, message, ..
         } = request;
@@ -261,11 +261,43 @@ impl Hub {
                 (_, Refresh::Yes) => None,
             };
         }
-        None
+        match self.view(client).resolve(ItemKind::Tool, None, &name) {
+            Err(error) => self.unknown_name_wait(request, &error),
+            Ok(_) => None,
+        }
     }
 
-    /// What an operation of the `proxy` tool waits for. A name that is wrong, but like one that is known, is answered at
-    /// once; a call to a known server waits there.
+    /// What a request waits for whose name nobody has listed. One that is like a name that is known is answered at once, unless
+    /// a server is about to say what it offers.
+    fn unknown_name_wait(
+        &self,
+        request: ClientRequest<'_>,
+        error: &LookupError,
+    ) -> Option<ServerWait> {
+        match error {
+            LookupError::NotFound { near, .. }
+                if near.is_empty() || self.is_reading_lists(request.client) =>
+            {
+                self.settle_wait(request.client, request.now, |deadlines| deadlines.lists)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a server that this client sees is ready and is being asked for its first lists, or these are being added to the catalog.
+    fn is_reading_lists(&self, client: ClientId) -> bool {
+        let view = self.view(client);
+        let mut servers = view.servers().map(|(index, _)| self.server(index));
+        let is_asked = servers.any(|server| {
+            let main = server.shared_link(server.main_era());
+            let link = main.and_then(|link| self.links.get(&link));
+            let is_ready = link.is_some_and(|link| link.state.is_ready());
+            is_ready && server.listing.is_none() && !server.lists_failed
+        });
+        is_asked || self.build.is_building()
+    }
+
+    /// What an operation of the `proxy` tool waits for. A call to a known server waits there.
     fn proxy_wait(
         &self,
         request: ClientRequest<'_>,
@@ -274,7 +306,7 @@ impl Hub {
         let ClientRequest { client, now, .. } = request;
         let view = self.view(client);
         let everything = || self.settle_wait(client, now, |deadlines| deadlines.lists);
-        let (kind, path, is_call) = match operation {
+        let (kind, path, waits_there) = match operation {
             ProxyOperation::List(ListQuery { filter_server, .. })
             | ProxyOperation::Search(SearchWords { filter_server, .. }) => {
                 let named = filter_server.as_deref();
@@ -282,18 +314,21 @@ impl Hub {
                 return named.map_or_else(everything, |index| self.named_wait(index, now));
             }
             ProxyOperation::Info { kind, path } => (kind, path, false),
-            ProxyOperation::Call { kind, path, .. } => (kind, path, true),
+            // Whether it only reads is known from the list.
+            ProxyOperation::Call { kind, path, .. } => {
+                let needs_list = *kind == CapabilityType::Tool && self.is_read_tool(request);
+                (kind, path, !needs_list)
+            }
             ProxyOperation::Batch(_) => return None,
         };
         match view.resolve(kind.item_kinds()[0], None, path) {
-            Ok(found) if is_call || found.entry().is_some() => None,
+            Ok(found) if waits_there || found.entry().is_some() => None,
             Ok(found) => self.named_wait(found.server(), now),
-            Err(LookupError::NotFound { near, .. }) if near.is_empty() => everything(),
-            Err(_) => None,
+            Err(error) => self.unknown_name_wait(request, &error),
         }
     }
 
-    /// What an operation of the `proxy-dispatch` tool waits for. A call of a tool that nobody has listed waits elsewhere.
+    /// What an operation of the `proxy-dispatch` tool waits for. A call of a tool that is like no other waits elsewhere.
     fn dispatch_wait(
         &self,
         request: ClientRequest<'_>,
@@ -310,6 +345,12 @@ impl Hub {
                 Some(index) => self.named_wait(index, now),
                 None => self.settle_wait(client, now, |deadlines| deadlines.lists),
             },
+            DispatchOperation::Call(call) if !self.is_unknown(client, call) => {
+                let view = self.view(client);
+                let found = view.resolve(ItemKind::Tool, call.connection.as_deref(), &call.tool);
+                let error = found.err()?;
+                self.unknown_name_wait(request, &error)
+            }
             DispatchOperation::Call(_) | DispatchOperation::ReadResult { .. } => None,
         }
     }

@@ -152,12 +152,13 @@ impl Hub {
             form,
             what: path,
             hints: target.hints,
+            unlisted: target.unlisted,
         });
         None
     }
 
     /// Whether this is a call of the `proxy-read` tool.
-    fn is_read_tool(&self, request: ClientRequest<'_>) -> bool {
+    pub(super) fn is_read_tool(&self, request: ClientRequest<'_>) -> bool {
         self.profile(request.client).read_tool == OwnToolUse::Offered
             && request.message.text(Field::Name).as_deref() == Some(READ_TOOL_NAME)
     }

@@ -117,7 +117,7 @@ impl Hub {
         self.run_refreshed(now);
     }
 
-    fn list_again(&mut self, index: ServerIndex, now: Instant) {
+    pub(super) fn list_again(&mut self, index: ServerIndex, now: Instant) {
         let server = self.server(index);
         let link = server.shared_link(server.main_era());
         let Some(link) = link else {

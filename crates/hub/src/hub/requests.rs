@@ -8,10 +8,11 @@ use mcp_proxy_wire::{ErrorCode, Field, Message, Span, error_response, json_strin
 use super::Hub;
 use super::calls::{AnswerForm, NewCall};
 use super::proxy_calls;
+use super::unlisted_names::UnlistedName;
 use super::work::WorkTask;
 use crate::catalog::{CatalogView, Hints, ItemKind, ServerIndex};
 use crate::read_tool::READ_TOOL_NAME;
-use crate::resolve::LookupError;
+use crate::resolve::{LookupError, ResolvedItem};
 use crate::server_link::ClientId;
 use crate::settings::OwnToolUse;
 
@@ -42,6 +43,8 @@ pub(super) struct CallTarget {
     /// The name or URI that the server knows.
     pub(super) original: String,
     pub(super) hints: Hints,
+    /// The name may turn out to be another one.
+    pub(super) unlisted: Option<Box<UnlistedName>>,
 }
 
 impl Hub {
@@ -143,6 +146,7 @@ impl Hub {
                 form,
                 what: public.to_owned(),
                 hints: target.hints,
+                unlisted: target.unlisted,
             }),
             Err(error) => {
                 self.audit_refused(request, kind, public);
@@ -198,15 +202,25 @@ pub(super) fn route(
     })?;
     let edits: Vec<(Span, &[u8])> = edits.iter().map(|(span, new)| (*span, &**new)).collect();
     // The edits do not overlap, because the request names everything once.
-    let request = request
+    let sent = request
         .splice_scalars(&edits)
         .unwrap_or_else(|_| request.clone());
+    let is_guess = matches!(found, ResolvedItem::Unlisted { .. })
+        && matches!(kind, ItemKind::Tool | ItemKind::Prompt);
+    let unlisted = is_guess.then(|| {
+        Box::new(UnlistedName {
+            kind,
+            name: name.to_owned(),
+            request: request.clone(),
+        })
+    });
     let target = CallTarget {
         server: found.server(),
         original: found.original().to_owned(),
         hints: found
             .entry()
             .map_or_else(Hints::default, |entry| entry.hints),
+        unlisted,
     };
-    Ok((target, request))
+    Ok((target, sent))
 }

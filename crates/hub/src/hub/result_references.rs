@@ -73,7 +73,7 @@ mod tests {
     use std::cell::Cell;
     use std::sync::Arc;
 
-    use mcp_proxy_spill::{SpillOptions, SpillOwner, SpillStore};
+    use mcp_proxy_spill::{JqRunner, SpillOptions, SpillOwner, SpillStore};
 
     use super::*;
 
@@ -88,6 +88,7 @@ mod tests {
             ttl: Duration::from_secs(60),
             roots: vec![folder.path().to_owned()],
             spawn_sweeper: None,
+            jq: JqRunner::InProcess,
         });
         let files = OwnedFiles {
             store: Arc::new(store.unwrap()),

@@ -10,10 +10,12 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::Hub;
 use super::catalog_build::WARNINGS_SHOWN;
-use crate::catalog::{ChangedKinds, ServerIndex, ServerListing};
+use super::sign_in_pages::PendingSignIn;
+use crate::catalog::{ChangedKinds, ItemKind, ServerIndex, ServerListing};
 use crate::config::{SharingScope, StartMode};
 use crate::server_link::{ClientId, LinkId, ServerDescription};
 use crate::settings::{KnownEras, ServerSettings};
+use crate::sign_in_need::SignInNeed;
 
 /// Who uses a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,6 +63,8 @@ pub enum ServerState {
     Stopped,
     /// It is being started.
     Starting,
+    /// It wants to know who asks, and nobody has signed in. The text says what to do.
+    NeedsSignIn(String),
     /// It answers, and its lists are known.
     Ready,
     /// It failed and is tried again later.
@@ -108,6 +112,10 @@ pub(super) struct Server {
     pub(super) failures: u32,
     pub(super) restarts: u32,
     pub(super) last_error: Option<String>,
+    /// What a person has to do before it answers.
+    pub(super) sign_in_need: Option<SignInNeed>,
+    /// The sign-in that clients wait for.
+    pub(super) pending_sign_in: Option<PendingSignIn>,
     /// What it printed on stderr last, the oldest line first.
     pub(super) last_stderr: VecDeque<String>,
     /// Lines that it printed while it failed to start, as hashes.
@@ -148,6 +156,8 @@ impl Server {
             failures: 0,
             restarts: 0,
             last_error: None,
+            sign_in_need: None,
+            pending_sign_in: None,
             last_stderr: VecDeque::new(),
             seen_stderr: FxHashSet::default(),
             retry_at: None,
@@ -185,6 +195,7 @@ impl Server {
             && self.disabled_reason().is_none()
             && self.listing.is_none()
             && self.last_error.is_none()
+            && self.sign_in_need.is_none()
     }
 
     /// Remembers a line of stderr. `false`: it printed the same in an earlier start that failed too.
@@ -231,9 +242,14 @@ impl Server {
 
     /// When it is stopped, if nobody uses it until then.
     pub(super) fn idle_deadline(&self) -> Option<Instant> {
-        let runs = self.shared.iter().any(Option::is_some) || !self.own.is_empty();
-        let used_at = self.used_at.or(self.ready_since).filter(|_| runs)?;
+        let used_at = self.used_at.or(self.ready_since);
+        let used_at = used_at.filter(|_| self.is_running())?;
         Some(used_at + self.settings.idle_stop?)
+    }
+
+    /// Whether there is a conversation with it.
+    pub(super) fn is_running(&self) -> bool {
+        self.shared.iter().any(Option::is_some) || !self.own.is_empty()
     }
 
     /// Whether nothing has happened with it yet.
@@ -256,6 +272,7 @@ impl Server {
     pub(super) fn forget_failure(&mut self) {
         self.retry_at = None;
         self.last_error = None;
+        self.sign_in_need = None;
         self.failures = 0;
         self.has_failed = false;
     }
@@ -306,7 +323,9 @@ impl Server {
             .then_some("it is starting");
         let is_lazy = self.settings.start == StartMode::Lazy;
         let is_stopped = is_lazy.then_some("it is started by the first call to it");
-        let reason = self.disabled_reason().or(self.last_error.as_deref());
+        let sign_in = self.sign_in_need.as_ref().map(SignInNeed::text);
+        let reason = self.disabled_reason().or(sign_in);
+        let reason = reason.or(self.last_error.as_deref());
         reason.or(is_starting).or(is_stopped)
     }
 }
@@ -328,6 +347,18 @@ impl Hub {
         status
     }
 
+    /// Whether clients see all that servers have listed so far.
+    pub fn is_catalog_current(&self) -> bool {
+        !self.build.is_building()
+    }
+
+    /// The server of the tool that clients of the first profile call by this name.
+    pub fn server_of_tool(&self, tool: &str) -> Option<String> {
+        let view = self.views.first()?;
+        let found = view.resolve(ItemKind::Tool, None, tool).ok()?;
+        Some(self.server(found.server()).name().to_owned())
+    }
+
     pub(super) fn status_of(&self, index: ServerIndex) -> ServerStatus {
         let server = self.server(index);
         let is_ready = |id: &LinkId| self.links.get(id).is_some_and(|link| link.state.is_ready());
@@ -336,6 +367,8 @@ impl Hub {
         let is_listed = server.listing.is_some() && !server.stale;
         let state = if let Some(reason) = server.disabled_reason() {
             ServerState::Disabled(reason.to_owned())
+        } else if let Some(need) = &server.sign_in_need {
+            ServerState::NeedsSignIn(need.text().to_owned())
         } else if links().any(is_ready) && (is_listed || server.lists_failed) {
             ServerState::Ready
         } else if server.shared.iter().any(Option::is_some) {

@@ -121,8 +121,9 @@ impl Hub {
 
     fn spill_reason(&self, call: &Call, answer: &Message) -> Option<DispatchSpillReason> {
         let size = answer.result()?.range().len() as u64;
-        let exceeds =
-            |bytes: u64| (size > bytes).then_some(DispatchSpillReason::Exceeded { bytes });
+        let exceeds = |bytes: u64| {
+            (size > bytes).then_some(DispatchSpillReason::Exceeded { bytes, sent: size })
+        };
         let threshold = self.settings.spill.threshold;
         let configured = || match threshold {
             SpillThreshold::Above(bytes) => exceeds(bytes),

@@ -159,6 +159,7 @@ impl Hub {
                 form,
                 what: uri.into_owned(),
                 hints: target.hints,
+                unlisted: target.unlisted,
             }),
         }
     }

@@ -70,6 +70,7 @@ impl Hub {
             form: AnswerForm::Native,
             what: id.into_owned(),
             hints: Hints::default(),
+            unlisted: None,
         });
     }
 
@@ -142,6 +143,7 @@ impl Hub {
                 read_only: true,
                 ..Hints::default()
             },
+            unlisted: None,
         });
     }
 

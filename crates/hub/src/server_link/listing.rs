@@ -10,6 +10,7 @@ use mcp_proxy_wire::{Era, ErrorCode, Field, Message, json_string};
 use super::{HubRequest, LinkNews, Requester, ServerLink, cancel_of};
 use crate::catalog::{ItemKind, ServerListing};
 use crate::json::elements;
+use crate::sign_in_need::SignInNeed;
 
 /// Definitions of one kind that a server may have. A server that pages for ever is cut off here.
 const ITEMS_MAX: usize = 100_000;
@@ -28,6 +29,8 @@ pub(crate) enum ListKind {
 pub(crate) struct FailedList {
     pub(crate) kind: ListKind,
     pub(crate) reason: String,
+    /// The server says it only to those it knows.
+    pub(crate) sign_in: Option<SignInNeed>,
 }
 
 /// What was read so far.
@@ -178,6 +181,7 @@ impl ServerLink {
             false => self.lists.failed.push(FailedList {
                 kind,
                 reason: refusal(answer),
+                sign_in: SignInNeed::of_answer(answer),
             }),
         }
         if open.changed {
@@ -201,10 +205,13 @@ impl ServerLink {
         })
     }
 
-    /// Lists that could not be read are asked for again when the time for a list has passed once more.
+    /// Lists that could not be read are asked for again when the time for a list has passed once more. Those that wait for a
+    /// sign-in are read after it.
     fn retry_failed_lists(&mut self, now: Instant) {
-        if self.lists.open.is_empty() && !self.lists.failed.is_empty() {
-            self.deadline = Some(now + self.deadlines.list);
+        if self.lists.open.is_empty() {
+            let mut failed = self.lists.failed.iter();
+            let is_tried_again = failed.any(|failed| failed.sign_in.is_none());
+            self.deadline = is_tried_again.then(|| now + self.deadlines.list);
         }
     }
 
@@ -221,6 +228,7 @@ impl ServerLink {
             self.lists.failed.push(FailedList {
                 kind: open.kind,
                 reason: format!("no answer within {seconds} s"),
+                sign_in: None,
             });
             // An answer that comes later must not be taken for one to the next request.
             let request = HubRequest::List(open.kind);

@@ -7,6 +7,7 @@ use mcp_proxy_wire::revision::{LATEST_LEGACY, MODERN, meta};
 use mcp_proxy_wire::{Era, ErrorCode, Field, Message, json_string};
 
 use super::{LinkNews, Phase, ServerLink};
+use crate::sign_in_need::SignInNeed;
 
 /// The extension that has tasks in the modern era.
 pub(crate) const TASK_EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -115,6 +116,9 @@ impl ServerLink {
     }
 
     fn opening_refused(&self, answer: &Message) -> Option<LinkNews> {
+        if let Some(need) = SignInNeed::of_answer(answer) {
+            return Some(LinkNews::NeedsSignIn(need));
+        }
         if let Some(code) = answer.error_code().map(ErrorCode) {
             let other_era = match self.era {
                 Era::Legacy => {

@@ -4,31 +4,67 @@
 //! segments, a user name, a port, a query or a fragment may or may not make a difference. A rule that denies takes the careful side.
 
 use super::is_scheme;
+use super::web_form::web_form;
 
 /// A text that is encoded more often is taken as it is after so many rounds.
 const ROUNDS: usize = 8;
 
-/// The forms of a URI that the form of a denied one ([`plain_form`]) is compared with.
+/// A longer URI is not worth the time that its spellings take.
+const LONGEST: usize = 64 * 1024;
+
+/// The forms of a URI that the forms of a denied one ([`denied_forms`]) are compared with.
 pub(crate) fn plain_forms(uri: &str) -> Vec<String> {
-    let whole = uri.split('#').next().unwrap_or(uri);
-    let without_query = whole.split('?').next().unwrap_or(whole);
     let mut forms = Vec::new();
-    for text in [whole, without_query] {
-        let form = plain_form(text);
-        if let Some(without_port) = without_port(&form) {
-            forms.push(without_port);
+    for spelling in spellings(uri) {
+        let whole = spelling.split('#').next().unwrap_or(&spelling);
+        let without_query = whole.split('?').next().unwrap_or(whole);
+        for text in [whole, without_query] {
+            let form = plain_form(text);
+            if let Some(without_port) = without_port(&form) {
+                forms.push(without_port);
+            }
+            // `x://a/` is `x://a` here, and `x://a/*` is meant to match it.
+            forms.push(format!("{form}/"));
+            forms.push(form);
+            forms.extend(with_slashes(text));
         }
-        // `x://a/` is `x://a` here, and `x://a/*` is meant to match it.
-        forms.push(format!("{form}/"));
-        forms.push(form);
     }
+    forms.sort_unstable();
     forms.dedup();
     forms
 }
 
+/// The forms of a URI, or of a pattern of URIs, that a rule denies.
+pub(crate) fn denied_forms(pattern: &str) -> Vec<String> {
+    let mut forms = Vec::new();
+    for spelling in spellings(pattern) {
+        forms.push(plain_form(&spelling));
+        forms.extend(with_slashes(&spelling));
+    }
+    forms.sort_unstable();
+    forms.dedup();
+    forms
+}
+
+/// The text as it is, and as parsers of web addresses read it: before and after its percent signs are decoded.
+fn spellings(text: &str) -> Vec<String> {
+    let web = [web_form(text), web_form(&fully_decoded(text))];
+    let mut spellings = vec![text.to_owned()];
+    spellings.extend(web.into_iter().flatten());
+    spellings.dedup();
+    spellings
+}
+
+/// The form of `x://a` for `x:a`, which some servers read alike.
+fn with_slashes(text: &str) -> Option<String> {
+    let (scheme, rest) = text.split_once(':')?;
+    let has_none = is_scheme(scheme) && !rest.starts_with(['/', '\\']);
+    has_none.then(|| plain_form(&format!("{scheme}://{rest}")))
+}
+
 /// One form for all spellings of a URI: decoded, without `.`, `..` and empty segments, with scheme and host in lower case and no
 /// user name. The host counts as the first segment, as it does for servers that cut the scheme off and take the rest for a path.
-pub(crate) fn plain_form(uri: &str) -> String {
+fn plain_form(uri: &str) -> String {
     let decoded: String = fully_decoded(uri.trim())
         .chars()
         .filter(|letter| !letter.is_control())
@@ -64,14 +100,19 @@ pub(crate) fn plain_form(uri: &str) -> String {
     format!("{scheme}://{host}{path}")
 }
 
-/// Whether a parser that resolves the URI would find another one in it: it goes up, or has characters that some parsers take out
-/// or take for a slash. Where there are rules, such a URI is not worth its risk.
+/// Whether a parser that resolves the URI would find another one in it: it goes up, has characters that some parsers take out
+/// or take for a slash, or begins like a web address and is none. Where there are rules, such a URI is not worth its risk.
 pub(crate) fn is_devious(uri: &str) -> bool {
+    if uri.len() > LONGEST {
+        return true;
+    }
     let decoded = fully_decoded(uri);
     let is_dots = |segment: &str| matches!(segment, "." | "..");
     decoded.trim() != decoded
         || decoded.contains(|letter: char| letter == '\\' || letter.is_control())
         || decoded.split(['/', '?', '#', ':']).any(is_dots)
+        || web_form(uri).is_none()
+        || web_form(&decoded).is_none()
 }
 
 fn without_port(form: &str) -> Option<String> {
@@ -184,6 +225,7 @@ mod tests {
             "x://a\\b",
             "x://a/\tb",
             "x://a/b%00",
+            &"x".repeat(LONGEST + 1),
             " x://a",
         ] {
             assert!(is_devious(uri), "{uri}");

@@ -165,9 +165,7 @@ fn cursor() {
         url(&config, "web"),
         ("http://localhost:3000/mcp".into(), None)
     );
-    assert!(
-        matches!(&config.warnings[..], [ConfigWarning::EnvFile { server, .. }] if server == "python")
-    );
+    assert_eq!(config.warnings, []);
 }
 
 #[test]

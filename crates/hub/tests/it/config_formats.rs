@@ -128,6 +128,52 @@ fn d3_opencode() {
 }
 
 #[test]
+fn tools_that_opencode_turns_off_are_denied() {
+    let servers = r#"{"loc.al": {"type": "local", "command": ["x"]}, "other": {"type": "remote", "url": "https://a/"}}"#;
+    let parse_tools = |tools: &str| {
+        parse(
+            "opencode.json",
+            &format!(r#"{{"mcp": {servers}, "tools": {tools}}}"#),
+        )
+    };
+    let tools = ["read", "write"];
+    for (switches, local, other) in [
+        (r#"{"loc_al_*": false}"#, [false, false], [true, true]),
+        (r#"{"loc_al_read": false}"#, [false, true], [true, true]),
+        (r#"{"*_write": false}"#, [true, false], [true, false]),
+        (
+            r#"{"loc_al_*": true, "*": false}"#,
+            [true, true],
+            [false, false],
+        ),
+        (
+            r#"{"bash": false, "loc_al_read": true}"#,
+            [true, true],
+            [true, true],
+        ),
+    ] {
+        let config = parse_tools(switches);
+        assert_eq!(allowed(&config, "loc.al", &tools), local, "{switches}");
+        assert_eq!(allowed(&config, "other", &tools), other, "{switches}");
+        assert_eq!(config.warnings, [], "{switches}");
+    }
+    let config = parse_tools(r#"{"loc_al_*": false, "loc_al_read": true}"#);
+    assert_eq!(allowed(&config, "loc.al", &tools), [false, false]);
+    assert_eq!(skipped(&config), ["tools.loc_al_read"]);
+}
+
+#[test]
+fn a_file_reference_of_opencode_is_named() {
+    let text = r#"{"mcp": {"a": {"type": "remote", "url": "https://a/", "headers": {"Authorization": "Bearer {file:~/.key}"}}}}"#;
+    let config = parse("opencode.json", text);
+    let Err(ServerProblem::Broken(problem)) = &server(&config, "a").state else {
+        panic!("not broken");
+    };
+    assert_eq!(problem.key, "mcp.a.headers.Authorization");
+    assert!(matches!(problem.fault, ConfigFault::BadValue(why) if why.contains("{file:")));
+}
+
+#[test]
 fn d3_codex() {
     let text = include_str!("../clients/codex-config.toml");
     let config = parse("config.toml", text);
@@ -184,7 +230,7 @@ fn d3_goose() {
 }
 
 #[test]
-fn r7_a_table_that_is_null_is_as_good_as_none() {
+fn a_table_that_is_null_is_as_good_as_none() {
     let entry = "extensions: {a: {type: stdio, cmd: x, envs: , env_keys: [API_TOKEN]}}\n";
     let config = parse("config.yaml", entry);
     assert_eq!(env(&config, "a"), ["API_TOKEN=tok-en-from-env"]);
@@ -251,7 +297,7 @@ fn d3_gemini() {
 }
 
 #[test]
-fn r6_gemini_fills_in_a_variable_inside_a_text_and_has_other_settings() {
+fn gemini_fills_in_a_variable_inside_a_text_and_has_other_settings() {
     let text = include_str!("../clients/gemini-settings.json");
     let config = parse("settings.json", text);
     let mut stream = headers(&config, "stream");
@@ -272,7 +318,7 @@ fn r6_gemini_fills_in_a_variable_inside_a_text_and_has_other_settings() {
 }
 
 #[test]
-fn r6_our_own_key_is_misspelt_among_settings_too() {
+fn our_own_key_is_misspelt_among_settings_too() {
     let text = r#"{"ui": {}, "proxy": "", "mcp_prxy": {}, "mcpServers": {"a": {"command": "x", "excludeTools": ["b"]}}}"#;
     let config = try_read(text).unwrap();
     let [ConfigWarning::UnknownKeys { keys, .. }] = &config.warnings[..] else {
@@ -303,7 +349,7 @@ fn d3_windsurf_and_cline_and_roo() {
 }
 
 #[test]
-fn r8_all_lists_of_denied_tools_count() {
+fn all_lists_of_denied_tools_count() {
     let text = r#"{"mcpServers": {
         "own": {"command": "x", "excludeTools": ["b"], "mcp-proxy": {"deny": ["a"]}},
         "two": {"command": "x", "excludeTools": ["a"], "disabledTools": ["b"]},

@@ -16,7 +16,7 @@ fn names(config: &HubConfig) -> Vec<&str> {
 }
 
 #[test]
-fn g2_an_entry_of_a_list_without_a_name_stops_nothing_else() {
+fn an_entry_of_a_list_without_a_name_stops_nothing_else() {
     let text = "mcpServers:\n  - uses: anthropic/foo-mcp\n  - {command: x}\n  - {name: time, command: uvx}\n  - word\n";
     let config = parse("config.yaml", text);
     assert_eq!(names(&config), ["time"]);
@@ -44,7 +44,7 @@ fn turned_off<'a>(config: &'a HubConfig, by: &str) -> Vec<(&'a str, &'static str
 }
 
 #[test]
-fn g2_what_gemini_leaves_out_is_disabled() {
+fn what_gemini_leaves_out_is_disabled() {
     let with = |settings: &str| {
         let servers = r#""mcpServers": {"a": {"command": "x"}, "b": {"command": "${NOT_SET}"}, "c": {"command": "x", "disabled": true}}"#;
         parse(
@@ -75,7 +75,7 @@ fn g2_what_gemini_leaves_out_is_disabled() {
 }
 
 #[test]
-fn g2_what_claude_code_turns_off_in_a_project_is_disabled_there() {
+fn what_claude_code_turns_off_in_a_project_is_disabled_there() {
     let text = r#"{
         "mcpServers": {"glob": {"command": "x"}, "git": {"command": "x"}},
         "projects": {
@@ -127,7 +127,7 @@ fn g2_what_claude_code_turns_off_in_a_project_is_disabled_there() {
 }
 
 #[test]
-fn g2_a_key_that_names_a_variable_is_named_and_takes_no_default() {
+fn a_key_that_names_a_variable_is_named_and_takes_no_default() {
     let codex = |line: &str| {
         format!(
             "[mcp_servers.a]\nurl = 'https://a.example/mcp'\nhttp_headers = {{B = 'x'}}\n{line}\n"
@@ -159,17 +159,4 @@ fn g2_a_key_that_names_a_variable_is_named_and_takes_no_default() {
         assert_eq!(problem.fault, fault);
         assert!(problem.to_string().ends_with("variable NOPE is not set"));
     }
-}
-
-#[test]
-fn g2_an_env_file_is_not_read_and_a_warning_says_so() {
-    let text = r#"{"servers": {
-        "a": {"command": "x", "envFile": "${workspaceFolder}/.env"},
-        "off": {"command": "x", "envFile": ".env", "disabled": true},
-        "null": {"command": "x", "envFile": null}
-    }}"#;
-    let config = parse("mcp.json", text);
-    let file = "mcp.json".to_owned();
-    let server = "a".to_owned();
-    assert_eq!(config.warnings, [ConfigWarning::EnvFile { file, server }]);
 }

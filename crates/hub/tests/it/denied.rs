@@ -6,6 +6,7 @@ use insta::assert_snapshot;
 use mcp_proxy_hub::config::StartMode;
 use mcp_proxy_hub::{AllowedNames, ServerNaming, ServerSettings};
 
+use crate::dispatch::last;
 use crate::transcript::{Transcript, server, settings};
 
 /// A server that nobody has listed, with a secret resource, a secret template and a secret prompt.
@@ -82,4 +83,47 @@ fn a_template_does_not_give_what_is_denied() {
         );
     }
     assert_snapshot!(hub.take());
+}
+
+#[test]
+fn a8_no_spelling_of_a_denied_uri_reaches_the_server() {
+    let mut secretive = secretive();
+    let deny = ["file:///tmp/priv/*", "https://example.com/priv*"];
+    secretive.naming = Arc::new(ServerNaming {
+        resources: AllowedNames {
+            allow: None,
+            deny: deny.map(str::to_owned).to_vec(),
+        },
+        ..ServerNaming::clone(&secretive.naming)
+    });
+    let mut hub = Transcript::new(settings(), vec![secretive]);
+    hub.client();
+    hub.initialize(1, "{}");
+    let read = |uri: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"{uri}"}}}}"#
+        )
+    };
+    hub.client_says(1, &read("x://a/open"));
+    hub.server_opens(1);
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"resources":{}},"serverInfo":{"name":"s","version":"1"}}}"#);
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":2,"result":{"resources":[]}}"#);
+    hub.server_says(1, r#"{"jsonrpc":"2.0","id":3,"result":{"resourceTemplates":[{"uriTemplate":"https://{+url}","name":"w"},{"uriTemplate":"file:{+path}","name":"f"}]}}"#);
+    hub.take();
+    for uri in [
+        "file:tmp/priv/1",
+        "https:example.com/priv1",
+        "https://example.com./priv1",
+        "https://EXAMPLE.com/priv1",
+        "https://ｅxample.com/priv1",
+    ] {
+        hub.client_says(1, &read(uri));
+        let said = hub.take();
+        assert!(!said.contains("S1<"), "{said}");
+        assert_eq!(last(&said, "C1")["error"]["code"], -32602, "{said}");
+    }
+    for uri in ["file:tmp/pub/1", "https://example.com/pub1"] {
+        hub.client_says(1, &read(uri));
+        assert_eq!(last(&hub.take(), "S1")["params"]["uri"], uri);
+    }
 }

@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use insta::assert_snapshot;
+use mcp_proxy_hub::savings::spilled_size;
 use mcp_proxy_hub::{
-    HubSettings, NewServer, OwnToolUse, ServerChange, ServerSettings, SpillSettings, SpillThreshold,
+    DeclaredOutput, HubSettings, NewServer, OwnToolUse, ServerChange, ServerSettings,
+    SpillSettings, SpillThreshold,
 };
-use mcp_proxy_spill::{SpillOptions, SpillStore};
+use mcp_proxy_spill::{JqRunner, SpillOptions, SpillStore};
+use mcp_proxy_wire::Message;
 use serde_json::{Value, json};
 
 use crate::transcript::{Transcript, server, settings};
@@ -26,6 +29,7 @@ pub(crate) fn storing(
         ttl,
         roots: Vec::new(),
         spawn_sweeper: None,
+        jq: JqRunner::InProcess,
     });
     let mut settings = settings();
     settings.spill = SpillSettings {
@@ -469,7 +473,7 @@ fn g9_s6_the_dispatcher_spills_and_reads_what_fits_its_client() {
     hub.client_says(1, &dispatch(3, &read));
     let part = last(&hub.take(), "C1")["result"].clone();
     let shown = part["content"][0]["text"].as_str().unwrap().len();
-    assert!((8_000..8_600).contains(&shown), "{shown}");
+    assert!((7_000..=8_192).contains(&shown), "{shown}");
     // Tools that are called by name, and `proxy`, return what the server sent.
     let plain = called(
         &mut hub,
@@ -478,6 +482,31 @@ fn g9_s6_the_dispatcher_spills_and_reads_what_fits_its_client() {
         &result(20_000),
     );
     assert!(plain.get("_meta").is_none());
+}
+
+#[test]
+fn savings_counts_the_preview_that_clients_of_proxy_get() {
+    let threshold = 10_240;
+    let (mut settings, _folder) = storing(
+        SpillThreshold::Above(threshold),
+        Duration::from_secs(60 * 60),
+    );
+    settings.profiles[0].dispatch_tool = OwnToolUse::Absent;
+    let mut hub = ready(settings, 1);
+    let result = json!({"content": [{"type": "text", "text": "x".repeat(20_000)}]}).to_string();
+    let preview = called(
+        &mut hub,
+        &call_tool(1, "a_read_file", &json!({})),
+        3,
+        &result,
+    );
+    let answer = Message::parse(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#));
+    let measured = spilled_size(&answer, threshold, DeclaredOutput::Nothing).unwrap();
+    assert_eq!(
+        measured.bytes,
+        preview.to_string().len() as u64,
+        "{preview}"
+    );
 }
 
 #[test]

@@ -13,15 +13,16 @@ use crate::transcript::{ECHO, Transcript, call, server, settings};
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
 
-fn slow(name: &str) -> ServerSettings {
+pub(crate) fn slow(name: &str) -> ServerSettings {
     ServerSettings {
         start_timeout: Duration::from_secs(60),
+        list_timeout: Duration::from_secs(60),
         ..server(name)
     }
 }
 
 /// A hub with a server that works, another that takes its time, and a client.
-fn cold_start(slow: ServerSettings) -> Transcript {
+pub(crate) fn cold_start(slow: ServerSettings) -> Transcript {
     let mut hub = Transcript::new(settings(), vec![server("a"), slow]);
     hub.start_server(1, ECHO);
     hub.client();
@@ -32,13 +33,13 @@ fn cold_start(slow: ServerSettings) -> Transcript {
 }
 
 /// Whether the client got an answer since the last look.
-fn is_answered(hub: &mut Transcript) -> bool {
+pub(crate) fn is_answered(hub: &mut Transcript) -> bool {
     let said = hub.take();
     let mut lines = said.lines();
     lines.any(|line| line.starts_with("C1< ") && line.contains(r#""id":"#))
 }
 
-fn proxy(id: u32, arguments: &Value) -> String {
+pub(crate) fn proxy(id: u32, arguments: &Value) -> String {
     call_tool(id, "proxy", arguments)
 }
 

@@ -1,6 +1,6 @@
 //! The `proxy-read` tool, `search` of the `proxy` tool, and how the hub's own tools get to a model's notice.
 
-use mcp_proxy_hub::proxy_tool::ProxyToolOptions;
+use mcp_proxy_hub::proxy_tool::{ProxyToolOptions, defaults_of};
 use mcp_proxy_hub::{HubSettings, OwnTool, OwnToolUse, ReadToolOptions};
 use serde_json::{Value, json};
 
@@ -76,6 +76,66 @@ fn g8_proxy_read_accepts_properties_that_are_filled_in_with_nothing() {
         result["_meta"]["mcp-proxy/dispatch"]["code"],
         "file-refused"
     );
+}
+
+/// What a client fills in that knows the default of a parameter, or takes something empty of its type for one.
+fn filled_in(name: &str, schema: &Value) -> Vec<Value> {
+    let defaults = defaults_of(name).iter();
+    let defaults = defaults.map(|text| serde_json::from_str(text).unwrap_or(json!(text)));
+    let empty = match schema["type"].as_str() {
+        Some("object") => json!({}),
+        Some("array") => json!([]),
+        _ => Value::Null,
+    };
+    defaults.chain([Value::Null, empty]).collect()
+}
+
+#[test]
+fn g8_every_property_of_proxy_read_may_be_filled_in_for_every_action() {
+    let mut hub = hub(reading_settings());
+    let definition = OwnTool::Read(ReadToolOptions::alone(ProxyToolOptions::default()));
+    let definition: Value = serde_json::from_slice(&definition.definition("")).unwrap();
+    let properties = definition["inputSchema"]["properties"].as_object().unwrap();
+    let calls = [
+        json!({"action": "search", "query": "look"}),
+        json!({"action": "list", "type": "tool"}),
+        json!({"action": "info", "type": "tool", "path": "a_look"}),
+        json!({"action": "call", "type": "tool", "path": "a_look"}),
+        json!({"action": "batch", "operations": [{"action": "list", "type": "tool"}]}),
+        json!({"action": "readresult", "resultFile": "spill:x.txt", "op": "tail"}),
+    ];
+    for call in calls {
+        let mut all = call.clone();
+        for (name, schema) in properties {
+            if call.get(name).is_some() {
+                continue;
+            }
+            for value in filled_in(name, schema) {
+                let mut one = call.clone();
+                one[name] = value.clone();
+                all[name] = value;
+                assert_is_understood(&mut hub, &one);
+            }
+        }
+        assert_is_understood(&mut hub, &all);
+    }
+}
+
+/// The call is sent to its server, or has a result, or fails only because there is no such file.
+fn assert_is_understood(hub: &mut Transcript, call: &Value) {
+    let (result, is_sent) = read(hub, call);
+    let refused = &result["_meta"]["mcp-proxy/dispatch"]["code"];
+    let is_answered = result["isError"] == false || refused == "file-refused";
+    assert!(is_sent || is_answered, "{call}: {result}");
+}
+
+#[test]
+fn a_stored_result_is_not_read_in_a_batch_and_the_error_says_so() {
+    let mut hub = hub(reading_settings());
+    let read_it = json!({"action": "readresult", "resultFile": "spill:x.txt"});
+    let batch = json!({"action": "batch", "operations": [read_it]});
+    let (result, _) = read(&mut hub, &batch);
+    assert!(result.to_string().contains("not-in-batch"), "{result}");
 }
 
 #[test]

@@ -12,8 +12,8 @@ use mcp_proxy_hub::dispatch_tool::DispatchToolOptions;
 use mcp_proxy_hub::proxy_tool::ProxyToolOptions;
 use mcp_proxy_hub::{
     CatalogBuild, ClientId, Hub, HubAction, HubSettings, KnownEras, LinkClosed, LinkId, NewServer,
-    OwnTool, OwnToolUse, ProfileSettings, ServerChange, ServerNaming, ServerSettings,
-    SpillSettings, ToolExposure, ViewFilter, WrittenUpTo, default_prefix,
+    OwnTool, OwnToolUse, ProfileSettings, ServerChange, ServerNaming, ServerSettings, SignInChange,
+    SignInId, SpillSettings, ToolExposure, ViewFilter, WrittenUpTo, default_prefix,
 };
 use mcp_proxy_wire::Message;
 use serde_json::Value;
@@ -33,6 +33,8 @@ pub(crate) struct Transcript {
     builds: Option<Vec<CatalogBuild>>,
     /// How often a listing was kept for the next start.
     saved: usize,
+    /// The sign-in that was begun last.
+    sign_in: Option<SignInId>,
     text: String,
 }
 
@@ -112,6 +114,7 @@ impl Transcript {
             servers: BTreeMap::new(),
             builds: None,
             saved: 0,
+            sign_in: None,
             text: String::new(),
         };
         transcript.act();
@@ -175,6 +178,7 @@ impl Transcript {
         let closed = LinkClosed {
             reason: reason.to_owned(),
             is_orderly: false,
+            sign_in: None,
         };
         let link = self.links[&server];
         self.hub.link_closed(link, &closed, self.now);
@@ -187,6 +191,7 @@ impl Transcript {
         let closed = LinkClosed {
             reason: "it exited".to_owned(),
             is_orderly: true,
+            sign_in: None,
         };
         let link = self.links[&server];
         self.hub.link_closed(link, &closed, self.now);
@@ -204,6 +209,7 @@ impl Transcript {
         let closed = LinkClosed {
             reason: reason.to_owned(),
             is_orderly: false,
+            sign_in: None,
         };
         self.hub.link_closed(link, &closed, self.now);
         self.act();
@@ -281,6 +287,28 @@ impl Transcript {
         if let Err(error) = self.hub.change_server("a", change, self.now) {
             self.line(&format!("! refused: {error}"));
         }
+        self.act();
+    }
+
+    /// The user's sign-in to the server `a` has changed.
+    pub(crate) fn sign_in_changed(&mut self, change: SignInChange) {
+        self.line(&format!("! sign-in: {change:?}"));
+        self.hub.sign_in_changed("a", change, self.now);
+        self.act();
+    }
+
+    /// The page of the last sign-in that was begun is known.
+    pub(crate) fn sign_in_begun(&mut self, url: &str) {
+        self.line("! the page is known");
+        self.hub.sign_in_begun(self.sign_in.unwrap(), url, self.now);
+        self.act();
+    }
+
+    /// The last sign-in that was begun is over.
+    pub(crate) fn sign_in_ended(&mut self, outcome: Result<(), String>) {
+        self.line(&format!("! sign-in: {outcome:?}"));
+        self.hub
+            .sign_in_ended(self.sign_in.unwrap(), outcome, self.now);
         self.act();
     }
 
@@ -370,6 +398,11 @@ impl Transcript {
                     let number = self.clients.iter().position(|id| *id == client).unwrap() + 1;
                     format!("C{number}< {}", shown(&message))
                 }
+                HubAction::BeginSignIn { sign_in, server } => {
+                    self.sign_in = Some(sign_in);
+                    format!("! begin sign-in S{}", usize::from(server.0) + 1)
+                }
+                HubAction::EndSignIn(_) => "! end sign-in".to_owned(),
                 HubAction::CloseClient(client) => format!("! disconnect {client:?}"),
                 HubAction::BuildCatalog(build) if self.builds.is_some() => {
                     self.builds.as_mut().unwrap().push(build);

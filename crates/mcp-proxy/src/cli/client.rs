@@ -269,7 +269,7 @@ pub struct UsedServerArgs {
     #[arg(long, value_name = "TIME", value_parser = time, help_heading = "Server")]
     pub timeout: Option<Duration>,
 
-    /// Show on stderr which hub is used, and the server's log messages
+    /// Show on stderr which hub is used, the server's log messages, and warnings about servers that a call does not need
     #[arg(short, long, help_heading = "Server")]
     pub verbose: bool,
 }

@@ -5,7 +5,7 @@ use mcp_proxy_control::METHODS;
 use super::tui::TuiArgs;
 
 /// How a proxy is named, wherever one is asked for.
-const PROXY: &str = "A running proxy: its id from `mcp-proxy ls`, its session id, or a prefix of either [default: the newest]";
+const PROXY: &str = "A running proxy: its id from `mcp-proxy ls`, its session id, or a prefix of either [default: the only one; of several it asks which, or without a terminal takes the newest]";
 
 const LS: &str = "\
 Examples:

@@ -18,7 +18,9 @@ use mcp_proxy_transport::tls::ServerCertificate;
 use mcp_proxy_wire::Transport;
 
 use super::headers::headers;
-use super::{ClientEndpoint, Config, MockTarget, RecordConfig, RunLimits, Target, session_file};
+use super::{
+    ClientEndpoint, Config, MockTarget, RecordConfig, RunLimits, SignInStore, Target, session_file,
+};
 use crate::cli::ProxyArgs;
 use crate::cli::mock::{MockArgs, UnmatchedArg};
 use crate::cli::proxy::{
@@ -84,6 +86,7 @@ impl Config {
             target,
             listen,
             tools: Arc::default(),
+            sign_ins: SignInStore::default(),
             replay_of: None,
         })
     }
@@ -208,6 +211,7 @@ impl Target {
                 kind: None,
                 headers: Vec::new(),
                 ca_file: None,
+                auth: None,
             });
         }
         let words = shlex::split(text).filter(|words| !words.is_empty());
@@ -254,6 +258,7 @@ fn remote(args: &ProxyArgs, text: &str, kind: Option<ServerKind>) -> Result<Targ
         },
         headers: headers(&args.header)?,
         ca_file: args.ca_file.clone(),
+        auth: None,
     })
 }
 

@@ -6,14 +6,16 @@ mod servers;
 mod settings;
 mod spill;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use mcp_proxy_auth::SignInState;
 use mcp_proxy_builtin::BuiltinServer;
-use mcp_proxy_hub::config::{ConfigChanges, HubConfig, changes};
+use mcp_proxy_hub::config::{ConfigChanges, ConfigWarning, HubConfig, changes};
 use mcp_proxy_hub::{HubDriver, HubSettings, ServerSettings};
 use mcp_proxy_session::CredentialRedaction;
 use mcp_proxy_spill::SpillStore;
@@ -24,6 +26,7 @@ use crate::cli::serve::ServeArgs;
 use crate::printer;
 pub(super) use files::credentials_of_our_environment;
 use files::{config_files, inherited_secrets_of, no_servers, read_config};
+pub use files::{default_config_file, read_config_files};
 use servers::servers;
 use settings::settings;
 use spill::spill_store;
@@ -54,9 +57,22 @@ pub struct HubTarget {
     /// The configuration that it was made from, and from which it can be made again.
     pub source: Arc<HubSource>,
     /// What is odd about the configuration.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<ConfigWarning>,
     /// The hub, once it runs.
     pub driver: Arc<OnceLock<Arc<HubDriver>>>,
+    /// The sign-ins as the hub knows them, by the server's name and URL.
+    pub seen_sign_ins: Arc<Mutex<BTreeMap<(String, String), SignInState>>>,
+}
+
+impl HubTarget {
+    /// The servers of the configuration that was read last.
+    pub fn current_servers(&self) -> Vec<HubServerTarget> {
+        let servers = self.source.servers();
+        match servers.is_empty() {
+            true => self.servers.clone(),
+            false => servers,
+        }
+    }
 }
 
 /// Where a hub's configuration comes from.
@@ -134,7 +150,8 @@ impl Config {
             drain: args.drain_timeout,
             threads: args.threads.or(options.threads),
             driver: Arc::default(),
-            warnings: hub.warnings.iter().map(ToString::to_string).collect(),
+            seen_sign_ins: Arc::default(),
+            warnings: hub.warnings.clone(),
             source: Arc::new(source),
         };
         let mut config = Config::with_target(&proxy, Target::Hub(target))?;

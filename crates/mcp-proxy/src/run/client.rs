@@ -72,31 +72,49 @@ fn use_server(command: &ClientCommand, server: &UsedServerArgs) -> Result<ExitCo
     let outcome = runtime.block_on(run_command(command, server, &mut cancel));
     Ok(match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            if !failure.text().is_empty() {
-                printer::say(&sanitize_lines(&format!("mcp-proxy: {}", failure.text())));
-            }
-            ExitCode::from(failure.exit_code())
-        }
+        Err(failure) => ExitCode::from(failure.exit_code()),
     })
 }
 
+fn say_failure(failure: &CommandFailure) {
+    if !failure.text().is_empty() {
+        printer::say(&sanitize_lines(&format!("mcp-proxy: {}", failure.text())));
+    }
+}
+
+/// Runs a command, and says why it fails as soon as that is known.
 async fn run_command(
     command: &ClientCommand,
     server: &UsedServerArgs,
     cancel: &mut CancelSignal,
 ) -> Result<(), CommandFailure> {
-    let stream = dial::open(server, cancel).await?;
-    let conversation = Conversation::open(stream, &conversation_options(server), cancel).await?;
+    let opening = async {
+        let stream = dial::open(server, called_tool(command), cancel).await?;
+        Conversation::open(stream, &conversation_options(server), cancel).await
+    };
+    let conversation = opening.await.inspect_err(say_failure)?;
     let say = |text: &str| printer::say(&sanitize_lines(&format!("mcp-proxy: {text}")));
     let mut screen = screen(Arc::new(say), command_form(server));
     let outcome = conversation.run(command, &mut screen, cancel).await;
-    // Another Ctrl-C does not wait for the server to end.
+    let outcome = outcome.inspect_err(say_failure);
     let closing = async {
-        conversation.close().await;
+        match &outcome {
+            Ok(()) => conversation.close().await,
+            Err(_) => conversation.abandon().await,
+        }
         Ok(())
     };
-    cancel.or_cancelled(closing).await.and(outcome)
+    // Another Ctrl-C does not wait for the server to end.
+    let closed = cancel.or_cancelled(closing).await;
+    outcome.and_then(|()| closed.inspect_err(say_failure))
+}
+
+/// The tool that a command calls.
+fn called_tool(command: &ClientCommand) -> Option<&str> {
+    match command {
+        ClientCommand::Call(args) => Some(args.tool()),
+        _ => None,
+    }
 }
 
 /// `shell`
@@ -118,7 +136,7 @@ pub fn shell(args: &ShellArgs) -> Result<ExitCode> {
     let mut session = ShellSession::new(options, screen);
     let is_named = dial::names_server(&args.server);
     let opened = runtime
-        .block_on(dial::open(&args.server, &mut cancel))
+        .block_on(dial::open(&args.server, None, &mut cancel))
         .and_then(|stream| {
             let name = if is_named { "server" } else { "hub" };
             session.connect(&runtime, name, stream, &mut cancel)

@@ -220,6 +220,7 @@ fn config(args: &DemoArgs) -> Result<Config> {
         hold: HoldOptions::default(),
         breakpoints: Vec::new(),
         tools: Arc::default(),
+        sign_ins: crate::config::SignInStore::default(),
         supervisor: supervisor()?,
         rules: None,
     })

@@ -7,6 +7,7 @@ mod listing_saver;
 mod listings;
 mod one_run;
 mod profiles;
+mod sign_ins;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,7 +22,7 @@ use mcp_proxy_core::{CarryOptions, Dial, InProcessServer, LinkEnd, Peer, ProxyRu
 use mcp_proxy_hub::config::{ServerName, SharingScope};
 use mcp_proxy_hub::{
     AuditRecord, CallOutcome, HubDriver, HubReports, HubServer, NewServer, ServerChange,
-    ServerListing, ServerSettings, ServerState, ServerStatus,
+    ServerListing, ServerRoute, ServerSettings, ServerState, ServerStatus,
 };
 use mcp_proxy_transport::http::Admission;
 use mcp_proxy_wire::terminal_text::sanitize;
@@ -61,6 +62,7 @@ pub fn start(config: &Config, hub: &HubTarget, run: &Arc<ProxyRun>) -> Result<()
     }
     start_driver(config, hub, run, known_settings, reports(config, hub))?;
     tokio::spawn(follow(config.clone(), hub.clone()));
+    tokio::spawn(sign_ins::follow(config.clone(), hub.clone()));
     Ok(())
 }
 
@@ -73,11 +75,9 @@ pub fn start_driver(
     reports: HubReports,
 ) -> Result<Arc<HubDriver>> {
     let servers = hub.servers.iter().map(|server| {
-        let (peer, dial) = route(config, server)?;
         Ok(HubServer {
             settings: settings(server),
-            peer,
-            dial,
+            route: server_route(config, hub, server)?,
         })
     });
     let carry = CarryOptions {
@@ -96,7 +96,17 @@ pub fn start_driver(
     Ok(driver)
 }
 
-/// What a server is to the record, and how it is reached.
+/// How a server is reached, and signed in to.
+fn server_route(config: &Config, hub: &HubTarget, server: &HubServerTarget) -> Result<ServerRoute> {
+    let (peer, dial) = route(config, server)?;
+    Ok(ServerRoute {
+        peer,
+        dial,
+        sign_in: sign_ins::begin(config, hub, server),
+    })
+}
+
+/// What a server is to the record, and how it is dialled.
 fn route(config: &Config, server: &HubServerTarget) -> Result<(Peer, Dial)> {
     let name = server.name();
     Ok(match &server.target {
@@ -164,7 +174,7 @@ pub fn reload(config: &Config, hub: &HubTarget) -> Result<()> {
     let _turn = hub.source.reloading.lock();
     let (settings, servers, changes) = hub.source.read_again(&config.masks)?;
     let servers = servers.iter().map(|server| {
-        let (peer, dial) = route(config, server)?;
+        let route = server_route(config, hub, server)?;
         let is_changed = [&changes.added, &changes.changed]
             .iter()
             .any(|names| names.iter().any(|name| name.as_str() == server.name()));
@@ -172,7 +182,7 @@ pub fn reload(config: &Config, hub: &HubTarget) -> Result<()> {
             true => NewServer::Changed(Box::new(known_settings(server))),
             false => NewServer::Unchanged(server.name().to_owned()),
         };
-        Ok((server, peer, dial))
+        Ok((server, route))
     });
     let servers = servers.collect::<Result<Vec<_>>>()?;
     driver.reconfigure(settings, servers);
@@ -257,6 +267,7 @@ impl ServerManagement for HubManagement {
                 connections: 0,
                 health: Some(ServerHealth {
                     scope: server.map(scope).unwrap_or_default(),
+                    sign_in: server.and_then(|server| sign_ins::health(&self.config, server)),
                     ..health(&self.config, &status)
                 }),
                 name: status.name,
@@ -310,6 +321,7 @@ fn health(config: &Config, status: &ServerStatus) -> ServerHealth {
         ServerState::Stopped => ("stopped", None),
         ServerState::Starting => ("starting", None),
         ServerState::Ready => ("ready", None),
+        ServerState::NeedsSignIn(reason) => ("needs sign-in", Some(reason)),
         ServerState::Failed(reason) => ("failed", Some(reason)),
     };
     let [tools, resources, templates, prompts] = status.counts.map(|count| count as u64);
@@ -324,6 +336,7 @@ fn health(config: &Config, status: &ServerStatus) -> ServerHealth {
         stale: status.stale,
         restarts: status.restarts.into(),
         scope: String::new(),
+        sign_in: None,
         own_sessions: status.own_sessions as u64,
         warnings: status.warnings.iter().map(masked).collect(),
     }

@@ -1,5 +1,6 @@
 //! The suite's client scenarios with a small client of ours on the TypeScript SDK: direct, and through the proxy.
-//! OAuth is left out: through a reverse proxy the metadata names another server, and the client rightly stops.
+//! OAuth is left out: through a reverse proxy the metadata names another server, and the client rightly stops. Our own program
+//! is the client of those scenarios in `sign_in/conformance.rs`.
 
 use std::path::Path;
 use std::time::Duration;

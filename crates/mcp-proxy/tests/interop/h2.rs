@@ -20,12 +20,12 @@ const LIMIT: Duration = Duration::from_secs(60);
 const LARGE: usize = 1 << 20;
 
 /// A certificate for `localhost`, in a folder of its own.
-struct Certificate {
+pub struct Certificate {
     folder: TempDir,
 }
 
 impl Certificate {
-    fn new() -> Certificate {
+    pub fn new() -> Certificate {
         let names = vec!["localhost".to_owned()];
         let made = rcgen::generate_simple_self_signed(names).expect("a certificate");
         let folder = tempfile::tempdir().expect("a temporary directory");
@@ -35,7 +35,8 @@ impl Certificate {
         Certificate { folder }
     }
 
-    fn path(&self, name: &str) -> String {
+    /// `cert.pem` or `key.pem`.
+    pub fn path(&self, name: &str) -> String {
         text(&self.folder.path().join(name))
     }
 

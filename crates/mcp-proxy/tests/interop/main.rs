@@ -31,6 +31,7 @@ mod screen;
 mod sdk_legacy;
 mod sdk_modern;
 mod shell;
+mod sign_in;
 mod terminal;
 mod texts;
 mod tmux;

@@ -44,8 +44,18 @@ impl PipedProgram {
 
     /// Closes its stdin and waits until it has closed its stdout; returns the lines that came last.
     pub fn end(&mut self) -> Vec<String> {
-        self.stdin = None;
+        self.close_stdin();
         std::iter::from_fn(|| self.stdout.next()).collect()
+    }
+
+    /// Closes its stdin.
+    pub fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Waits for its end, and says whether that was a success.
+    pub fn succeeded(&mut self) -> bool {
+        self.child.wait().expect("it has ended").success()
     }
 
     /// SIGKILL, for this one process.

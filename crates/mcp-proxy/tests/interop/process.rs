@@ -1,5 +1,6 @@
 //! Other programs as the tests need them: run to the end within a limit, or kept running until dropped.
 
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
@@ -55,6 +56,8 @@ pub fn said(output: &Output) -> String {
 pub struct RunningProgram {
     child: Child,
     lines: Receiver<String>,
+    /// The lines that were taken out of `lines`.
+    seen: RefCell<Vec<String>>,
 }
 
 impl RunningProgram {
@@ -86,23 +89,38 @@ impl RunningProgram {
                 }
             });
         }
-        RunningProgram { child, lines }
+        RunningProgram {
+            child,
+            lines,
+            seen: RefCell::default(),
+        }
     }
 
     /// Waits for a line with `text` in it and returns what follows.
     pub fn wait_for(&self, text: &str) -> String {
         let deadline = Instant::now() + Duration::from_secs(30);
-        let mut seen = Vec::new();
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(line) = self.lines.recv_timeout(left) else {
-                panic!("no line with `{text}` came; instead:\n{}", seen.join("\n"));
+                panic!("no line with `{text}` came; instead:\n{}", self.said());
             };
+            self.seen.borrow_mut().push(line.clone());
             if let Some((_, rest)) = line.split_once(text) {
                 return rest.trim().to_owned();
             }
-            seen.push(line);
         }
+    }
+
+    /// All that it has written so far.
+    pub fn said(&self) -> String {
+        let mut seen = self.seen.borrow_mut();
+        seen.extend(self.lines.try_iter());
+        seen.join("\n")
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Kills it with everything that it started and that did not leave its process group.
@@ -114,12 +132,11 @@ impl RunningProgram {
 impl Drop for RunningProgram {
     fn drop(&mut self) {
         if thread::panicking() {
-            let lines: Vec<String> = self.lines.try_iter().collect();
             let state = self.child.try_wait();
             eprintln!(
                 "--- process {}, ended: {state:?}, said:\n{}",
                 self.child.id(),
-                lines.join("\n")
+                self.said()
             );
         }
         // The term signal first: a proxy then stops its own server.

@@ -94,7 +94,7 @@ fn no_shell_offers_what_is_hidden() {
         let script = String::from_utf8(pipe(&["completions", shell], b"").stdout).unwrap();
         assert!(script.contains("inspect"), "{shell}");
         let mut words = script.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
-        let hidden = words.find(|word| matches!(*word, "__man" | "__guard" | "__sweeper"));
+        let hidden = words.find(|word| matches!(*word, "__man" | "__guard" | "__sweeper" | "__jq"));
         assert_eq!(hidden, None, "{shell}");
     }
 }

@@ -11,7 +11,7 @@ pub mod test_home;
 use serde_json::{Value, json};
 
 use crate::programs::{INITIALIZE, INITIALIZED, ListeningProgram, record_lines};
-use test_home::{PING, TestHome, TestProxy, ok, until};
+use test_home::{PING, TestHome, TestProxy, ok};
 
 #[test]
 fn a_stdio_run_is_listed_asked_and_gone_at_its_end() {
@@ -353,25 +353,4 @@ fn a_viewer_cannot_have_the_proxy_write_to_a_pipe() {
         assert_eq!(house.refused(words)["code"], -31104, "{words:?}");
     }
     assert_eq!(run.end(), Some(0));
-}
-
-#[test]
-fn a_file_that_never_ends_does_not_keep_the_proxy_from_ending() {
-    let house = TestHome::new();
-    let rules = house.path("rules.toml");
-    std::fs::write(&rules, "").unwrap();
-    let mut run = house.demo(&["--rules", rules.to_str().unwrap()]);
-    run.round(INITIALIZE);
-    std::fs::remove_file(&rules).unwrap();
-    let made = std::process::Command::new("mkfifo").arg(&rules).status();
-    assert!(made.unwrap().success());
-    // This waits until the proxy reads the file, which then has no end.
-    let _endless = std::fs::OpenOptions::new()
-        .write(true)
-        .open(&rules)
-        .unwrap();
-    let process = run.child.id().to_string();
-    let stop = std::process::Command::new("kill").arg(process).status();
-    assert!(stop.unwrap().success());
-    until("it has ended", || run.child.try_wait().unwrap().is_some());
 }

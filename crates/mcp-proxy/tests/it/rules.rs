@@ -1,6 +1,6 @@
 //! Rules in a running proxy: what client and server get, what the record says, and a file that changes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -358,18 +358,33 @@ fn a_file_that_cannot_be_used_is_a_usage_error() {
             "{said}"
         );
     }
-    let output = pipe(
-        &[
-            "proxy",
-            "--no-record",
-            "--rules",
-            "/nowhere/r.toml",
-            "--",
-            "cat",
-        ],
-        b"",
-    );
-    assert_eq!(output.status.code(), Some(2));
+    // A pipe that nobody writes to, and a file that never ends.
+    let fifo = house.path("pipe.toml");
+    make_fifo(&fifo);
+    for path in [Path::new("/nowhere/r.toml"), &fifo, Path::new("/dev/zero")] {
+        let path = path.to_str().unwrap();
+        let words = ["proxy", "--no-record", "--rules", path, "--", "cat"];
+        let output = pipe(&words, b"");
+        assert_eq!(output.status.code(), Some(2), "{path}");
+    }
+}
+
+fn make_fifo(path: &Path) {
+    let made = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(made.unwrap().success());
+}
+
+#[test]
+fn a_pipe_in_the_place_of_the_file_is_refused() {
+    let house = TestHome::new();
+    let rules = file(&house, "");
+    let mut run = house.demo(&["--rules", rules.to_str().unwrap()]);
+    run.round(INITIALIZE);
+    std::fs::remove_file(&rules).unwrap();
+    make_fifo(&rules);
+    let fault = house.refused(&["rules.reload"]);
+    assert_eq!(fault["code"], -31104, "{fault}");
+    assert_eq!(run.end(), Some(0));
 }
 
 #[test]

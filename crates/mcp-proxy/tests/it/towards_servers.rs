@@ -153,9 +153,10 @@ fn a_refusal_for_lack_of_credentials_names_the_flag_for_them() {
         let mut client = StdioProgram::start(&[&words[..], &kind[..]].concat());
         client.say(INITIALIZE);
         let heard = client.hear();
-        assert_eq!(error_answer(&heard), (json!(1), -31003), "{transport}");
+        // It does not say what it wants.
+        assert_eq!(error_answer(&heard), (json!(1), -31016), "{transport}");
         assert!(
-            heard.contains("401") && heard.contains("--header"),
+            heard.contains("mcp-proxy login") && heard.contains("--header"),
             "{heard}"
         );
     }

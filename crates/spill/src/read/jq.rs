@@ -1,20 +1,12 @@
 //! What a jq filter makes of a file.
 
-use std::time::Duration;
-
 use bytes::Bytes;
-use mcp_proxy_session::{Budget, JqQuery, JqRoom};
+use mcp_proxy_session::{JqAnswer, JqRoom};
 
 use super::{PartText, ReadableFile};
+use crate::jq_worker::JqRunner;
 use crate::{ReadFacts, ReadLimit, SpillError};
 
-/// To make values of a file of the largest size.
-const LOADING: Budget = Budget {
-    time: Duration::from_secs(10),
-};
-const BUDGET: Budget = Budget {
-    time: Duration::from_secs(2),
-};
 /// The most bytes of an output that is used as a value.
 const LARGEST_VALUE: usize = 64 << 20;
 /// A broken filter is quoted in its error, which should stay short.
@@ -22,16 +14,18 @@ const LONGEST_FILTER: usize = 4096;
 
 impl ReadableFile {
     /// The outputs of `filter`, one on each line.
-    pub(super) fn jq(&self, filter: &str, limit: ReadLimit) -> Result<PartText, SpillError> {
-        let query = parse(filter)?;
+    pub(super) fn jq(
+        &self,
+        filter: &str,
+        limit: ReadLimit,
+        runner: &JqRunner,
+    ) -> Result<PartText, SpillError> {
         let (_, json) = self.compact_json("op='jq'")?.ok_or(SpillError::NotJson)?;
         let room = JqRoom {
             bytes: limit.get(),
             values: usize::MAX,
         };
-        let answer = query
-            .run(json.into(), LOADING, BUDGET, room)
-            .map_err(failed)?;
+        let answer = run(filter, json.into(), room, runner)?;
         let mut text = answer.values.join("\n");
         if answer.truncated {
             let count = answer.values.len();
@@ -50,14 +44,16 @@ impl ReadableFile {
 }
 
 /// The value that a filter makes of a document, if it is one.
-pub(super) fn one_output(filter: &str, document: Bytes) -> Result<Bytes, SpillError> {
+pub(super) fn one_output(
+    filter: &str,
+    document: Bytes,
+    runner: &JqRunner,
+) -> Result<Bytes, SpillError> {
     let room = JqRoom {
         bytes: LARGEST_VALUE,
         values: 2,
     };
-    let answer = parse(filter)?
-        .run(document, LOADING, BUDGET, room)
-        .map_err(failed)?;
+    let answer = run(filter, document, room, runner)?;
     let mut values = answer.values.into_iter();
     match (values.next(), values.next()) {
         (Some(value), None) if !answer.truncated => Ok(value.into()),
@@ -72,14 +68,15 @@ pub(super) fn one_output(filter: &str, document: Bytes) -> Result<Bytes, SpillEr
     }
 }
 
-fn parse(filter: &str) -> Result<JqQuery, SpillError> {
+fn run(
+    filter: &str,
+    document: Bytes,
+    room: JqRoom,
+    runner: &JqRunner,
+) -> Result<JqAnswer, SpillError> {
     if filter.len() > LONGEST_FILTER {
         let text = format!("it is longer than {LONGEST_FILTER} bytes");
         return Err(SpillError::BadFilter(text));
     }
-    JqQuery::parse(filter).map_err(failed)
-}
-
-fn failed(error: impl ToString) -> SpillError {
-    SpillError::BadFilter(error.to_string())
+    runner.run(filter, document, room)
 }

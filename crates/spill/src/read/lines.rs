@@ -45,8 +45,13 @@ impl ReadableFile {
         if range.from > to {
             return Ok(lines(Vec::new(), range.from, range.from - 1));
         }
-        let mut shown = ShownLines::new(range, to, limit);
+        let mut shown = ShownLines::new(range, to, limit.whole());
         self.collect(index, &mut shown)?;
+        if limit.whole() > limit.get() && (shown.is_cut || shown.last < to) {
+            // There will be notes, and they need room.
+            shown = ShownLines::new(range, to, limit.get());
+            self.collect(index, &mut shown)?;
+        }
         let (mut text, last) = (shown.text, shown.last);
         if last < to {
             let (total, next) = (index.line_count(), last + 1);
@@ -62,8 +67,11 @@ impl ReadableFile {
 
     /// The first bytes of the file.
     pub(super) fn start(&self, index: &LineIndex, limit: ReadLimit) -> io::Result<PartText> {
-        let most = limit.get();
         let size = index.byte_size();
+        let most = match size <= limit.whole() as u64 {
+            true => limit.whole(),
+            false => limit.get(),
+        };
         // A byte more, by which it is seen whether a character is cut.
         let mut text = vec![0; most + 1];
         let length = read_piece(&self.file, 0, size, &mut text)?;
@@ -138,8 +146,7 @@ struct ShownLines {
 }
 
 impl ShownLines {
-    fn new(range: LineRange, to: u64, limit: ReadLimit) -> ShownLines {
-        let room = limit.get();
+    fn new(range: LineRange, to: u64, room: usize) -> ShownLines {
         ShownLines {
             line: range.from,
             to,

@@ -67,6 +67,45 @@ fn a_spilled_result_is_described() {
 }
 
 #[test]
+fn an_answer_with_its_notes_is_not_larger_than_what_fits() {
+    let store = TestStore::new();
+    let limit = ReadLimit::with_notes(8192);
+    let rows = store.spill(&records(2000)).handle;
+    let long_line = store.spill(&json!({"text": "ab ".repeat(30_000)})).handle;
+    for file in [rows, long_line] {
+        for request in [
+            ReadRequest::Read,
+            ReadRequest::Head { lines: 5000 },
+            ReadRequest::Tail { lines: 5000 },
+            slice(1, 5000),
+            slice(2, 2),
+            grep("name|ab", 3),
+            grep("(", 0),
+            jq("., .[]?"),
+        ] {
+            let answer = store.read_within(&file, &request, limit).unwrap();
+            let text = answer.text.unwrap();
+            assert!(text.len() <= 8192, "{request:?}: {} bytes", text.len());
+        }
+    }
+}
+
+#[test]
+fn what_fits_without_a_note_is_whole() {
+    let store = TestStore::new();
+    let path = store.in_root("fits.txt");
+    let contents = "1234567\n".repeat(1024);
+    std::fs::write(&path, &contents).unwrap();
+    for request in [ReadRequest::Read, ReadRequest::Head { lines: 5000 }] {
+        let file = path.to_str().unwrap();
+        let limit = ReadLimit::with_notes(contents.len() as u64);
+        let answer = store.read_within(file, &request, limit).unwrap();
+        assert!(!answer.truncated);
+        assert_eq!(answer.text.unwrap().trim_end(), contents.trim_end());
+    }
+}
+
+#[test]
 fn a_result_is_described_the_same_without_a_file() {
     let store = TestStore::new();
     let rows = records(100).to_string();

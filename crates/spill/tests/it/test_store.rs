@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mcp_proxy_spill::{
-    ReadAnswer, ReadLimit, ReadRequest, SpillError, SpillFormat, SpillOptions, SpillOwner,
-    SpillStore, SpilledResult,
+    JqRunner, ReadAnswer, ReadLimit, ReadRequest, SpillError, SpillFormat, SpillOptions,
+    SpillOwner, SpillStore, SpilledResult,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -99,6 +99,7 @@ pub(crate) fn options(home: &Path, quota: u64) -> SpillOptions {
         ttl: TTL,
         roots: vec![home.join("shared")],
         spawn_sweeper: None,
+        jq: JqRunner::InProcess,
     }
 }
 

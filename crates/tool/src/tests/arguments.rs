@@ -75,17 +75,83 @@ fn the_default_limit_is_an_option_within_its_range() {
     }
 }
 
+/// A call of each action with what it needs.
+const CALLS: [(ProxyAction, &str); 5] = [
+    (ProxyAction::Search, r#""query":"x""#),
+    (ProxyAction::List, r#""type":"tool""#),
+    (ProxyAction::Info, r#""type":"tool","path":"x""#),
+    (ProxyAction::Call, r#""type":"tool","path":"x""#),
+    (
+        ProxyAction::Batch,
+        r#""operations":[{"action":"list","type":"prompt"}]"#,
+    ),
+];
+
+/// Parameters that `proxy-read` has from another tool.
+const OF_ANOTHER_TOOL: [&str; 6] = [
+    "resultFile",
+    "op",
+    "lines",
+    "fromLine",
+    "context",
+    "pattern",
+];
+
 #[test]
-fn g8_what_says_no_more_than_a_default_is_accepted() {
-    let filled = r#"{"action":"info","type":"tool","path":"x","limit":100,"offset":0,"filter_server":null,"filter":{},"args":"","operations":[]}"#;
-    let plain = r#"{"action":"info","type":"tool","path":"x"}"#;
-    assert_eq!(parse(filled), parse(plain));
-    let others = [r#""limit":99"#, r#""offset":1"#, r#""filter_server":"a""#];
-    for other in others {
+fn g8_what_says_no_more_than_a_default_is_accepted_for_every_action() {
+    let own = ProxyParameter::ALL.map(ProxyParameter::as_str);
+    for (action, needed) in CALLS {
+        let plain = format!(r#"{{"action":"{action}",{needed}}}"#);
+        for name in own.into_iter().chain(OF_ANOTHER_TOOL) {
+            if needed.contains(&format!(r#""{name}":"#)) || name == "action" {
+                continue;
+            }
+            let taken = ProxyParameter::ALL.iter().any(|parameter| {
+                parameter.as_str() == name && parameter.actions().contains(&action)
+            });
+            let empty = ["\"\"", "{}", "\"{}\"", "[]"].map(str::to_owned);
+            let defaults = defaults_of(name)
+                .iter()
+                .map(|default| match default.parse::<i64>() {
+                    Ok(number) => number.to_string(),
+                    Err(_) => format!("\"{default}\""),
+                });
+            let values = std::iter::once("null".to_owned()).chain(defaults);
+            for value in values.chain(empty.into_iter().filter(|_| !taken)) {
+                let filled = format!(r#"{{"action":"{action}",{needed},"{name}":{value}}}"#);
+                match taken && value != "null" {
+                    true => assert!(parse(&filled).is_ok(), "{filled}"),
+                    false => assert_eq!(parse(&filled), parse(&plain), "{filled}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn g8_what_says_more_than_a_default_is_refused() {
+    for other in [
+        r#""limit":99"#,
+        r#""offset":1"#,
+        r#""filter_server":"a""#,
+        r#""detail":"brief""#,
+        r#""args":{"a":1}"#,
+    ] {
         let arguments = format!(r#"{{"action":"info","type":"tool","path":"x",{other}}}"#);
         let error = parse(&arguments).unwrap_err();
         assert_eq!(error.code(), "parameter-not-allowed", "{other}");
     }
+}
+
+#[test]
+fn g8_a_configured_limit_is_a_default_too() {
+    let options = ProxyToolOptions {
+        default_limit: 42,
+        ..ProxyToolOptions::default()
+    };
+    let arguments = r#"{"action":"info","type":"tool","path":"x","limit":42}"#;
+    assert!(parse_arguments(Some(&arguments.into()), &options).is_ok());
+    assert!(parse(arguments).is_err());
 }
 
 #[test]
@@ -149,6 +215,7 @@ fn a_batch_keeps_its_order_and_its_mistakes() {
             {"action":"call","type":"tool","path":"one","args":{}},
             {"action":"call","type":"tool"},
             {"action":"batch","operations":[]},
+            {"action":"readresult","resultFile":"spill:x"},
             7,
             {"action":"list","type":"prompt"}]}"#,
     );
@@ -165,13 +232,14 @@ fn a_batch_keeps_its_order_and_its_mistakes() {
             None,
             Some("missing-parameter"),
             Some("nested-batch"),
+            Some("not-in-batch"),
             Some("invalid-value"),
             None
         ]
     );
     assert_eq!(
-        operations[3],
-        Err(ProxyToolError::OperationNotAnObject { index: 3 })
+        operations[4],
+        Err(ProxyToolError::OperationNotAnObject { index: 4 })
     );
     let most = vec![r#"{"action":"list","type":"tool"}"#; MAX_OPERATIONS];
     let batch = |operations: &[&str]| {
@@ -211,7 +279,7 @@ const WRONG: &[(&str, &[&str])] = &[
             r#"{"action":"list","type":"tool","foo":1}"#,
             r#"{"action":"list","type":"tool","ofset":1}"#,
             r#"{"action":"list","type":"tool","filterServer":"x"}"#,
-            r#"{"action":"call","type":"tool","path":"x","arguments":{}}"#,
+            r#"{"action":"call","type":"tool","path":"x","arguments":{"a":1}}"#,
             r#"{"action":"call","type":"tool","name":"x"}"#,
             r#"{"action":"list","a_type":"tool"}"#,
             "{\"line\\nbreak\":1}",
@@ -261,12 +329,11 @@ const WRONG: &[(&str, &[&str])] = &[
         &[
             r#"{"action":"list","type":"tool","path":"x"}"#,
             r#"{"action":"list","type":"tool","args":{"a":1}}"#,
-            r#"{"action":"list","type":"tool","args":"{}"}"#,
             r#"{"action":"list","type":"tool","args":{"a":1},"path":"x"}"#,
             r#"{"action":"info","type":"tool","path":"x","args":{"a":1}}"#,
             r#"{"action":"call","type":"tool","path":"x","limit":5}"#,
             r#"{"action":"call","type":"tool","path":"x","filter_server":"calc"}"#,
-            r#"{"action":"batch","type":"tool","operations":[{}]}"#,
+            r#"{"action":"batch","type":"prompt","operations":[{}]}"#,
             r#"{"action":"batch","path":"x","operations":[{}]}"#,
             r#"{"action":"batch","args":{"a":1},"operations":[{}]}"#,
             r#"{"action":"batch","limit":1,"operations":[{}]}"#,

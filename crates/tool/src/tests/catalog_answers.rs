@@ -194,7 +194,7 @@ fn missing_servers_are_named() {
         server: "files".to_owned(),
         reason: "it does not answer".to_owned(),
         stale,
-        is_turned_off: false,
+        state: UnavailableState::Down,
     };
     let item = list_of(
         r#"{"action":"list","type":"tool"}"#,
@@ -217,7 +217,7 @@ fn g6_the_text_names_servers_that_are_missing() {
         server: server.to_owned(),
         reason: "it is starting".to_owned(),
         stale,
-        is_turned_off: false,
+        state: UnavailableState::Down,
     };
     let unavailable = [down("time", false), down("old", true)];
     let arguments = br#"{"action":"list","type":"tool"}"#[..].into();
@@ -259,7 +259,7 @@ fn d14_a_server_that_is_turned_off_is_not_missed() {
         server: "off".to_owned(),
         reason: "turned off in the config".to_owned(),
         stale: false,
-        is_turned_off: true,
+        state: UnavailableState::TurnedOff,
     };
     let arguments = br#"{"action":"list","type":"tool"}"#[..].into();
     let parsed = parse_arguments(Some(&arguments), &ProxyToolOptions::default());

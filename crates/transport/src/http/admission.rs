@@ -83,7 +83,7 @@ impl std::fmt::Debug for Token {
 
 /// Why a request is turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct AdmissionRefusal {
     /// HTTP status.
     pub status: u16,
     /// JSON-RPC code in the body.
@@ -92,22 +92,22 @@ pub struct Refusal {
     pub text: &'static str,
 }
 
-const BAD_HOST: Refusal = Refusal {
+const BAD_HOST: AdmissionRefusal = AdmissionRefusal {
     status: 403,
     code: ErrorCode::FORBIDDEN_HOST,
     text: "this Host is not served here (DNS rebinding protection); name it with --allow-host",
 };
-const TWO_HOSTS: Refusal = Refusal {
+const TWO_HOSTS: AdmissionRefusal = AdmissionRefusal {
     status: 400,
     code: ErrorCode::BAD_REQUEST,
     text: "a request has one Host header, not several",
 };
-const BAD_ORIGIN: Refusal = Refusal {
+const BAD_ORIGIN: AdmissionRefusal = AdmissionRefusal {
     status: 403,
     code: ErrorCode::FORBIDDEN_HOST,
     text: "this Origin may not use this listener; name it with --allow-origin",
 };
-const BAD_TOKEN: Refusal = Refusal {
+const BAD_TOKEN: AdmissionRefusal = AdmissionRefusal {
     status: 401,
     code: ErrorCode::UNAUTHORIZED,
     text: "a bearer token is needed: Authorization: Bearer …",
@@ -120,7 +120,7 @@ impl Admission {
         &self,
         headers: &mut HeaderMap,
         authority: Option<&str>,
-    ) -> Result<Option<Arc<str>>, Refusal> {
+    ) -> Result<Option<Arc<str>>, AdmissionRefusal> {
         self.admit_origin(headers, authority)?;
         let Some(token) = &self.token else {
             return Ok(None);
@@ -140,7 +140,7 @@ impl Admission {
         &self,
         headers: &HeaderMap,
         authority: Option<&str>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AdmissionRefusal> {
         self.admit_hosts(headers, authority)?;
         let mut origins = headers.get_all(ORIGIN).into_iter();
         let is_known = origins.all(|it| self.origin_is_known(it.to_str().unwrap_or_default()));
@@ -149,7 +149,11 @@ impl Admission {
 
     /// A request names its host in the Host header, in an absolute request target or `:authority`, or in both: who reads
     /// it behind us may go by either, so each of them must be known.
-    fn admit_hosts(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), Refusal> {
+    fn admit_hosts(
+        &self,
+        headers: &HeaderMap,
+        authority: Option<&str>,
+    ) -> Result<(), AdmissionRefusal> {
         let mut hosts = headers.get_all(HOST).into_iter();
         let host = hosts.next().map(|host| host.to_str().unwrap_or_default());
         if hosts.next().is_some() {

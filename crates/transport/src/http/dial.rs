@@ -418,6 +418,7 @@ mod tests {
             ca_file: None,
             stall: Duration::from_secs(60),
             tools: Arc::default(),
+            tokens: None,
             proxy: None,
         });
         let options = RemoteLinkOptions {

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 use tokio_rustls::server::TlsStream;
 
-use super::admission::{Admission, Refusal};
+use super::admission::{Admission, AdmissionRefusal};
 use super::client_socket::{ClientDisconnect, ClientSocket, SocketHandle};
 use super::connection_places::{ConnectionActivity, ConnectionPlaces, LeaveOnDrop, ServedBody};
 use super::cors;
@@ -403,7 +403,7 @@ fn note_refusal(answer: &HttpResponse, on_refusal: &RefusalCallback) {
     }
 }
 
-fn refused(refusal: Refusal) -> HttpResponse {
+fn refused(refusal: AdmissionRefusal) -> HttpResponse {
     let mut answer = error(refusal.status, refusal.code, refusal.text);
     if refusal.status == 401 {
         answer.headers_mut().insert(

@@ -103,12 +103,17 @@ impl OutboundProxy {
     }
 
     /// Where CONNECT requests go.
-    pub(super) fn url(&self) -> Uri {
+    pub fn url(&self) -> Uri {
         let mut parts = http::uri::Parts::default();
         parts.scheme = Some(Scheme::HTTP);
         parts.authority = Some(self.authority.clone());
         parts.path_and_query = Some(http::uri::PathAndQuery::from_static("/"));
         Uri::from_parts(parts).unwrap_or_default()
+    }
+
+    /// The value of `Proxy-Authorization`.
+    pub fn authorization(&self) -> Option<&HeaderValue> {
+        self.authorization.as_ref()
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
-use http::header::{ACCEPT_ENCODING, LOCATION};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, LOCATION};
 use http::uri::{Authority, PathAndQuery};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Uri, request};
 use mcp_proxy_core::{Connection, LinkEnd};
@@ -17,6 +17,7 @@ use super::incoming_body::IncomingBody;
 use super::outbound_proxy::OutboundProxy;
 use super::outgoing_body::OutgoingBody;
 use super::pool::Resent;
+use super::token_source::{self, AfterRefusal, RefusedRequest, TokenSource};
 use super::tool_headers::ToolHeaders;
 use crate::tls;
 
@@ -39,6 +40,8 @@ pub struct RemoteServerOptions {
     pub tools: Arc<ToolHeaders>,
     /// The HTTP proxy on the way to it.
     pub proxy: Option<OutboundProxy>,
+    /// Where requests without an `Authorization` header get one.
+    pub tokens: Option<Arc<dyn TokenSource>>,
 }
 
 /// The server.
@@ -47,6 +50,7 @@ pub struct RemoteServer {
     url: Uri,
     headers: Vec<(HeaderName, HeaderValue)>,
     tools: Arc<ToolHeaders>,
+    tokens: Option<Arc<dyn TokenSource>>,
     /// The HTTP proxy on the way to it, for texts.
     proxy: Option<String>,
 }
@@ -65,6 +69,7 @@ impl RemoteServer {
             url,
             headers,
             tools: options.tools,
+            tokens: options.tokens,
             proxy,
         }))
     }
@@ -132,6 +137,58 @@ impl RemoteServer {
         // For a redirect, which may come after any number of other answers.
         let (mut parts, ()) = Request::new(()).into_parts();
         (parts.method, parts.uri, parts.headers) = (method, url, headers);
+        match &self.tokens {
+            Some(tokens) if token_source::is_without_token(&parts.headers) => {
+                Box::pin(self.send_with_token(&**tokens, parts, payload)).await
+            }
+            _ => self.send_and_follow(parts, payload).await,
+        }
+    }
+
+    /// Sends a request with the token of the sign-in, if there is one, and once more if the server refuses it and there is a
+    /// better one by then. If not, the answer says what a person has to do.
+    async fn send_with_token(
+        &self,
+        tokens: &dyn TokenSource,
+        mut parts: request::Parts,
+        payload: OutgoingBody,
+    ) -> Result<Response<IncomingBody>, LinkEnd> {
+        let mut token = tokens.token().await.map_err(|what| self.failure(what))?;
+        let mut copy = payload.copy();
+        let mut body = Some(payload);
+        while let Some(payload) = body.take() {
+            if let Some(token) = &token {
+                parts.headers.insert(AUTHORIZATION, token.clone());
+            }
+            let mut response = self.send_and_follow(parts.clone(), payload).await?;
+            let Some(challenges) = token_source::challenges(&response) else {
+                return Ok(response);
+            };
+            let refused = RefusedRequest {
+                token: token.as_ref(),
+                status: response.status(),
+                challenges,
+            };
+            let after = tokens.refused(refused).await;
+            match after.map_err(|what| self.failure(what))? {
+                AfterRefusal::SendAgain(better) if copy.is_some() => {
+                    (token, body) = (Some(better), copy.take());
+                }
+                AfterRefusal::SignInNeeded(needed) => {
+                    response.extensions_mut().insert(needed);
+                    return Ok(response);
+                }
+                AfterRefusal::SendAgain(_) | AfterRefusal::PassOn => return Ok(response),
+            }
+        }
+        Err(self.failure("refuses every token".to_owned()))
+    }
+
+    async fn send_and_follow(
+        &self,
+        parts: request::Parts,
+        payload: OutgoingBody,
+    ) -> Result<Response<IncomingBody>, LinkEnd> {
         let copy = payload.copy();
         let response = self.send_once(&parts, payload).await?;
         match location(&response) {

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn r11_a_use_is_told_again_after_minutes() {
+    fn a_use_is_told_again_after_minutes() {
         let memory = SessionMemory::new(Vec::new(), 2, DAY);
         let is_told = || {
             let told = std::pin::pin!(memory.wait_for_change());
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn r10_a_time_that_there_is_not_is_left_out() {
+    fn a_time_that_there_is_not_is_left_out() {
         let memory = SessionMemory::new(Vec::new(), 2, DAY);
         let key = |id: &str| SessionKey::new(id, &caller(None, "/mcp"));
         for id in ["a", "b"] {

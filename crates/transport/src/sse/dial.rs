@@ -24,6 +24,7 @@ use crate::http::dial::{AnswerInbox, PostedMessage, first_line, is_rpc, status_t
 use crate::http::incoming_body::IncomingBody;
 use crate::http::outgoing_body::OutgoingBody;
 use crate::http::remote::RemoteServer;
+use crate::http::token_source::SignInNeeded;
 use crate::in_flight_budget::InFlightBudget;
 use crate::inbox::{InboxItem, InboxSender, inbox};
 use crate::reopen_attempts::ReopenAttempts;
@@ -72,7 +73,7 @@ pub(crate) async fn connect(
             let opened = Instant::now();
             let end = stream.run(&reading, &inbox).await;
             attempts.lost_after(opened.elapsed());
-            match reading.reconnect(end, &mut attempts).await {
+            match Box::pin(reading.reconnect(end, &mut attempts)).await {
                 Ok(next) => stream = next,
                 Err(end) => break end,
             }
@@ -191,7 +192,7 @@ impl SseSession {
         match self.post(endpoint, message, posted.edits.as_deref()).await {
             Ok(response) if response.status().is_success() => {}
             Ok(response) => self.receive_refusal(response, posted).await,
-            Err(end) => self.fail(posted, &posted.asked, &end.to_string()).await,
+            Err(end) => self.fail(posted, &posted.asked, end).await,
         }
     }
 
@@ -211,9 +212,14 @@ impl SseSession {
 
     /// The server's own answer, although it did not come on its stream, or something else that is recorded as it came.
     async fn receive_refusal(&self, response: Response<IncomingBody>, posted: &PostedMessage) {
+        let needed = SignInNeeded::of(&response);
         let (parts, body) = response.into_parts();
         let body = collect(body, self.max, self.answers.memory()).await;
         let message = Message::parse(body.into_bytes());
+        if let Some(needed) = needed {
+            self.answers.record_failure(parts, message).await;
+            return self.fail(posted, &posted.asked, needed.into_end()).await;
+        }
         let (status, line) = (status_text(parts.status), first_line(message.raw()));
         let left = match is_rpc(&message) {
             true => self.answers.take(parts, message, &posted.asked).await,
@@ -223,15 +229,15 @@ impl SseSession {
             }
         };
         let text = format!("{status}{line}");
-        self.fail(posted, &left, &text).await;
+        let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text);
+        self.fail(posted, &left, end).await;
     }
 
     /// Answers the requests of a POST that the server has not answered. If those are all, it did not take the message.
-    async fn fail(&self, posted: &PostedMessage, left: &[Id], text: &str) {
+    async fn fail(&self, posted: &PostedMessage, left: &[Id], end: LinkEnd) {
         if left.len() == posted.asked.len() {
-            self.answers.note_untaken(posted, text);
+            self.answers.note_untaken(posted, &end.to_string());
         }
-        let end = LinkEnd::failed(Side::Server, ErrorCode::SERVER_HTTP, text);
         self.answers.fail(&self.forget(left), &end).await;
     }
 }

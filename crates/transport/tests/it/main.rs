@@ -17,6 +17,7 @@ mod memory;
 mod pass_through;
 mod places;
 mod server;
+mod signing_in;
 mod test_proxy;
 mod upgrades;
 mod websocket;

@@ -57,7 +57,7 @@ async fn pass_through(run: &Arc<ProxyRun>, server: &TcpListener) -> SocketAddr {
         .1
         .parse()
         .unwrap();
-    let handler = HttpPassThrough::new(Arc::clone(run), remote(server), limits);
+    let handler = HttpPassThrough::new(Arc::clone(run), remote(server, None), limits);
     let routes = Arc::new(Routes::new().with(handler, [Route::exact("/mcp")]));
     tokio::spawn(listener.run(routes, std::future::pending()));
     address
@@ -224,7 +224,7 @@ async fn a5_an_event_without_room_is_skipped_and_its_request_answered() {
         max: 16 * MIB,
         on_loss: SessionLoss::Reopen,
     };
-    let mut link = HttpLink::link(remote(&server), connection, options);
+    let mut link = HttpLink::link(remote(&server, None), connection, options);
     let request = Frame::message(StreamId::Only, Origin::Client, Message::parse(PING));
     link.writer.write(&mut vec![request.into()]).await.unwrap();
     let (mut stream, _) = soon(server.accept()).await.unwrap();

@@ -10,6 +10,7 @@ use mcp_proxy_core::{HoldOptions, ProxyRun, RunOptions};
 use mcp_proxy_session::{RecordLocation, RecordOptions, Recorder, testing};
 use mcp_proxy_transport::http::{
     CollectedBody, HttpPassThrough, HttpResponse, RemoteServer, RemoteServerOptions, RequestSource,
+    TokenSource,
 };
 use mcp_proxy_wire::Limits;
 use serde_json::Value;
@@ -26,6 +27,15 @@ pub struct TestProxy(Arc<HttpPassThrough>);
 impl TestProxy {
     /// In front of the server of this listener, with its record in this folder.
     pub fn new(folder: &Path, server: &TcpListener) -> TestProxy {
+        TestProxy::signed_in(folder, server, None)
+    }
+
+    /// The same with tokens for the server.
+    pub fn signed_in(
+        folder: &Path,
+        server: &TcpListener,
+        tokens: Option<Arc<dyn TokenSource>>,
+    ) -> TestProxy {
         let place = RecordLocation::File(folder.join("s.jsonl"));
         let recorder =
             Recorder::create(place, RecordOptions::default(), &testing::header()).unwrap();
@@ -39,11 +49,16 @@ impl TestProxy {
             cut: 1 << 16,
             max: 1 << 20,
         };
-        TestProxy(HttpPassThrough::new(run, remote(server), limits))
+        TestProxy(HttpPassThrough::new(run, remote(server, tokens), limits))
     }
 
     /// Sends a request; a POST has a message in it.
     pub async fn ask(&self, method: Method) -> HttpResponse {
+        self.ask_as(method, None).await
+    }
+
+    /// The same with an `Authorization` header of the client's own.
+    pub async fn ask_as(&self, method: Method, authorization: Option<&str>) -> HttpResponse {
         let source = RequestSource {
             token: None,
             address: "127.0.0.1:1".parse().unwrap(),
@@ -56,14 +71,18 @@ impl TestProxy {
             .method(method)
             .uri("http://localhost/mcp")
             .header("content-type", "application/json");
+        let request = match authorization {
+            Some(authorization) => request.header("authorization", authorization),
+            None => request,
+        };
         let (parts, ()) = request.body(()).unwrap().into_parts();
         let body = CollectedBody::Whole(body);
         self.0.pass(&source, parts, body).await
     }
 }
 
-/// The server of this listener.
-pub fn remote(server: &TcpListener) -> Arc<RemoteServer> {
+/// The server of this listener, with tokens for it.
+pub fn remote(server: &TcpListener, tokens: Option<Arc<dyn TokenSource>>) -> Arc<RemoteServer> {
     let url = format!("http://{}/mcp", server.local_addr().unwrap());
     let remote = RemoteServer::new(RemoteServerOptions {
         url: url.parse().unwrap(),
@@ -71,6 +90,7 @@ pub fn remote(server: &TcpListener) -> Arc<RemoteServer> {
         ca_file: None,
         stall: Duration::from_secs(60),
         tools: Arc::default(),
+        tokens,
         proxy: None,
     });
     remote.unwrap()

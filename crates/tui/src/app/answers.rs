@@ -3,14 +3,16 @@
 use bytes::Bytes;
 use mcp_proxy_control::{
     BreakpointsListRequest, ConnectionsListRequest, ControlRequest, ExportRequest, Fault,
-    GetRequest, HelloRequest, HoldEditRequest, HoldExtendRequest, HoldListRequest, InterceptMode,
-    Notice, ReplayRequest, ReplayResult, RulesListRequest, ServersListRequest, SubscribeRequest,
+    GetRequest, HelloRequest, HoldEditRequest, HoldExtendRequest, HoldListRequest,
+    HoldResolveRequest, InterceptMode, Notice, ReplayRequest, ReplayResult, RulesListRequest,
+    ServersListRequest, SubscribeRequest,
 };
 use mcp_proxy_session::MessageWithContext;
 
 use super::prompt::FileOutput;
 use super::servers::ServerTask;
 use super::{App, Effect, Overlay, ProxyOwner};
+use crate::command::UiCommand;
 use crate::proxy::ProxyStatus;
 use crate::source::SessionView;
 use crate::tab::Tab;
@@ -207,7 +209,14 @@ impl App {
             RequestPurpose::Resolved(sequence, text) => {
                 self.edit_arrived();
                 self.decided_here.insert(sequence);
-                self.say(text);
+                match HoldResolveRequest::result(answer)?.note {
+                    // It names the command; the key is the user's own.
+                    Some(note) => {
+                        let key = UiCommand::AnswerError.key();
+                        self.say(format!("{text}: {note} ({key})"));
+                    }
+                    None => self.say(text),
+                }
             }
             RequestPurpose::HoldEdited => {
                 self.take_clock(&HoldEditRequest::result(answer)?);

@@ -4,13 +4,12 @@ use mcp_proxy_control::{
     ContinueRequest, HeaderPatch, HoldAction, HoldResolveRequest, InterceptMode,
     InterceptSetRequest, ModeChange, Replacement, StepRequest,
 };
+use mcp_proxy_wire::Kind;
 use mcp_proxy_wire::terminal_text::sanitize_json;
-use mcp_proxy_wire::{Kind, Side};
 
 use super::answers::RequestPurpose;
 use super::holds::{EditorState, NOTHING_HELD};
 use super::{App, Effect, Overlay};
-use crate::command::UiCommand;
 use crate::editor::{EditPurpose, Editor, HeadText};
 use crate::proxy::{Held, ProxyStatus};
 use crate::tab::Detail;
@@ -107,13 +106,7 @@ impl App {
         if let Decision::Modify { headers, .. } | Decision::ChangeHead(headers) = decision {
             request.headers = headers.clone();
         }
-        let mut said = format!("#{} {}", held.sequence, decision.done());
-        if let Decision::Drop = decision
-            && let Some(who) = self.left_without_answer(held)
-        {
-            let key = UiCommand::AnswerError.key();
-            said += &format!(": the {who} gets no answer ({key} sends an error instead)");
-        }
+        let said = format!("#{} {}", held.sequence, decision.done());
         let then = RequestPurpose::Resolved(held.sequence, said);
         self.ask(&request, then);
     }
@@ -147,19 +140,6 @@ impl App {
             .message_with_context(held.sequence)
             .ok()?;
         Some(told.message.kind)
-    }
-
-    /// Who waits for an answer that will not come when this is dropped.
-    fn left_without_answer(&self, held: &Held) -> Option<&'static str> {
-        let asked_by = match self.kind_of(held)? {
-            Kind::Request => held.direction,
-            Kind::Response | Kind::Error => held.direction.reverse(),
-            _ => return None,
-        };
-        Some(match asked_by.from() {
-            Side::Client => "client",
-            Side::Server => "server",
-        })
     }
 
     /// Drops a held request and answers it with an error.

@@ -255,7 +255,7 @@ fn failed_first(mut servers: Vec<ServerRow>) -> Vec<ServerRow> {
     servers.sort_by_key(|server| {
         let health = server.health.as_ref();
         let has_failed = health.is_some_and(|health| match health.state.as_str() {
-            "failed" => true,
+            "failed" | "needs sign-in" => true,
             "starting" => health.error.is_some(),
             _ => false,
         });

@@ -20,6 +20,9 @@ const DETAILS: u16 = 6;
 const LIST_ONLY: u16 = 8;
 /// Below this width there are only names and states.
 const NARROW: usize = 50;
+/// The longest state, `needs sign-in`.
+const STATE_MAX: usize = 13;
+const NEEDS_SIGN_IN: &str = "needs sign-in";
 /// The most lines of an error in the details.
 const ERROR_LINES: usize = 3;
 
@@ -120,6 +123,7 @@ fn title(app: &App) -> String {
 /// Where the columns of the list are.
 struct Columns {
     name: usize,
+    state: usize,
     width: usize,
 }
 
@@ -127,8 +131,11 @@ impl Columns {
     fn new(servers: &[ServerRow], width: usize) -> Columns {
         let names = servers.iter().map(|server| sanitize(&server.name).width());
         let most = (width / 4).max(12);
+        let states = servers.iter().filter_map(|server| server.health.as_ref());
+        let states = states.map(|health| sanitize(&health.state).width());
         Columns {
             name: names.max().unwrap_or_default().clamp(6, most),
+            state: states.max().unwrap_or_default().clamp(8, STATE_MAX),
             width,
         }
     }
@@ -138,8 +145,11 @@ impl Columns {
         let text = match self.width < NARROW {
             true => format!(" {name}  state"),
             false => format!(
-                " {name}  {:<8}  {:>6}  {:>8}  {:>5}  last error",
-                "state", "tools", "restarts", "conns"
+                " {name}  {}  {:>6}  {:>8}  {:>5}  last error",
+                padded("state", self.state),
+                "tools",
+                "restarts",
+                "conns"
             ),
         };
         Line::from(span(app, StyleRole::Faint, cut(&text, self.width)))
@@ -155,7 +165,7 @@ impl Columns {
             span(
                 app,
                 state_role(&health.state),
-                padded(&sanitize(&health.state), 8),
+                padded(&sanitize(&health.state), self.state),
             ),
         ];
         if self.width >= NARROW {
@@ -196,17 +206,23 @@ fn describe(app: &App, server: &ServerRow, area: Rect) -> Vec<Line<'static>> {
         line(StyleRole::Plain, &offers(server, health)),
     ];
     if let Some(error) = &health.error {
-        let label = match health.state.as_str() {
-            "disabled" => "disabled",
-            _ => "last error",
+        let error = sanitize(error);
+        let text = match health.state.as_str() {
+            // The error says so itself.
+            NEEDS_SIGN_IN => error,
+            "disabled" => format!("disabled: {error}"),
+            _ => format!("last error: {error}"),
         };
-        let text = format!("{label}: {}", sanitize(error));
         let mut texts = wrapped(&text, width);
         if texts.len() > ERROR_LINES {
             let rest = texts.split_off(ERROR_LINES - 1);
             texts.push(rest.join(" "));
         }
         lines.extend(texts.iter().map(|text| line(StyleRole::Bad, text)));
+    }
+    if let Some(sign_in) = &health.sign_in {
+        let text = sign_in.to_string();
+        lines.push(line(StyleRole::Plain, &sanitize(&text)));
     }
     let room = usize::from(area.height).saturating_sub(lines.len() + 1);
     let written = app.stderr_of(&server.name, room);
@@ -261,7 +277,7 @@ fn state_role(state: &str) -> StyleRole {
     match state {
         "ready" => StyleRole::ToClient,
         "failed" => StyleRole::Bad,
-        "starting" => StyleRole::Held,
+        "starting" | NEEDS_SIGN_IN => StyleRole::Held,
         _ => StyleRole::Faint,
     }
 }

@@ -304,8 +304,9 @@ fn keys_reach_only_what_they_are_for() {
 fn d10_a_drop_says_who_gets_no_answer_and_the_key_that_sends_an_error() {
     let mut stage = held();
     stage.press(&["F8"]);
-    stage.answer(Ok(json!({"hold": 1})));
-    stage.says(&["#10", "client", "no answer", "x "]);
+    let note = "the client gets no answer";
+    stage.answer(Ok(json!({"hold": 1, "note": note})));
+    stage.says(&["#10", note, "(x)"]);
 }
 
 #[test]

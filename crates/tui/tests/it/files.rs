@@ -69,8 +69,14 @@ fn what_was_written_is_told() {
     let why = "the proxy's reason";
     stage.expect("export", params, Err(why));
     stage.complains(&[why]);
-    stage.command("export har");
-    stage.complains(&[":export"]);
+    // The ending is a name too, not a file to write JSON to.
+    stage.command("export md /var/s.txt");
+    let params = json!({"format": "markdown", "output": "/var/s.txt"});
+    stage.expect("export", params, Err(why));
+    for name in ["har", "md"] {
+        stage.command(&format!("export {name}"));
+        stage.complains(&[":export"]);
+    }
     assert_eq!(stage.asked(), []);
 }
 

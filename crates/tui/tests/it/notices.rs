@@ -83,7 +83,10 @@ fn deciding(user: &mut Notices) {
     user.at("a held message", held());
     for key in ["F5", "F8", "s", "c", "i"] {
         user.keys(&[key]);
-        user.answer(json!({"hold": 1}));
+        user.answer(match key {
+            "F8" => json!({"hold": 1, "note": "NOTE"}),
+            _ => json!({"hold": 1}),
+        });
     }
     user.command("error no");
     user.answer(json!({"hold": 1}));

@@ -45,6 +45,7 @@ pub const SCENES: &[Scene] = &[
     ("servers", servers::hub_window),
     ("servers-at-start", servers::hub_at_start),
     ("servers-many", servers::many),
+    ("servers-signed-in", servers::signed_in),
     ("servers-ended", || {
         let mut stage = servers::hub_window();
         stage.press(&["G"]);

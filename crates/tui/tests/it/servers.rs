@@ -96,6 +96,22 @@ fn some_servers() -> Value {
     ])
 }
 
+/// One server that needs a sign-in, and one that has it.
+pub fn signed_in() -> TestUi {
+    let health = [
+        json!({"state": "needs sign-in", "scope": "auto",
+            "error": "needs sign-in: run `mcp-proxy login https://a.example/mcp`, then try again"}),
+        json!({"state": "ready", "tools": 12, "scope": "auto",
+            "sign_in": {"account": "ada", "until": "2026-11-18T14:05:00.000000Z", "renews": true}}),
+    ];
+    let servers = ["a", "b"].into_iter().zip(health);
+    let servers = servers.map(|(name, health)| {
+        let url = format!("https://{name}.example/mcp");
+        server(name, "streamable_http", &url, health)
+    });
+    of(servers.collect())
+}
+
 fn server(name: &str, transport: &str, target: &str, health: Value) -> Value {
     let connections = u64::from(name == "git");
     json!({"name": name, "transport": transport, "target": target, "connections": connections, "health": health})

@@ -55,10 +55,28 @@ impl<'a> EntryDraft<'a> {
         is("enabled", false) || is("disabled", true)
     }
 
-    /// Takes out VS Code's and Cursor's `envFile`. Whether the server starts without variables that it has.
-    pub(super) fn lacks_env_file(&mut self) -> bool {
-        let named = self.take("envFile");
-        named.is_some_and(|file| !is_null(&file.value)) && !self.is_off()
+    /// Adds tools to `excludeTools`.
+    pub(super) fn exclude_tools(&mut self, names: &[&str]) {
+        const KEY: &str = "excludeTools";
+        let Some(start) = self.0.first().map(|member| member.key_start) else {
+            return;
+        };
+        let added = names.iter().map(|name| DocumentValue::text(start, *name));
+        let known = self.0.iter_mut().find(|member| member.key == KEY);
+        match known.map(|member| &mut member.value.content) {
+            Some(DocumentContent::List(known)) => known.extend(added),
+            Some(_) => {}
+            None if names.is_empty() => {}
+            None => self.0.push(DocumentMember {
+                key: KEY.to_owned(),
+                written: KEY.to_owned(),
+                key_start: start,
+                value: DocumentValue {
+                    start,
+                    content: DocumentContent::List(added.collect()),
+                },
+            }),
+        }
     }
 
     fn take(&mut self, key: &str) -> Option<DocumentMember> {

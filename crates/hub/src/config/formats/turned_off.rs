@@ -86,10 +86,8 @@ impl TurnedOff {
         };
         let is_about = *file == self.file || self.is_for_project_file && is_project_file();
         let is_listed = self.names.iter().any(|name| name == server.name.as_str());
-        let is_off = matches!(
-            server.state,
-            Err(ServerProblem::Disabled | ServerProblem::TurnedOff { .. })
-        );
+        let problem = server.state.as_ref().err();
+        let is_off = problem.is_some_and(ServerProblem::is_turned_off);
         if is_about && !is_off && is_listed != self.is_of_those_on {
             server.state = Err(ServerProblem::TurnedOff {
                 file: self.file.clone(),

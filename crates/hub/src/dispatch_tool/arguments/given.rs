@@ -8,6 +8,7 @@ use crate::dispatch_tool::{
     DispatchAction, DispatchParameter, DispatchToolError, DispatchToolOptions, ReadResultOperation,
 };
 use crate::json;
+use crate::proxy_tool::says_nothing;
 use crate::tool_values::{ObjectValue, is_object, object_value, whole_number};
 
 /// Other names that `readresult` takes for its parameters.
@@ -21,17 +22,21 @@ pub(super) struct GivenParameters {
     action: Option<DispatchAction>,
     known: Vec<(DispatchParameter, Bytes)>,
     unknown: Vec<(String, Bytes)>,
+    /// The configured default of `limit`.
+    default_limit: u32,
 }
 
 impl GivenParameters {
     pub(super) fn read(
         message: &Message,
         arguments: Option<Span>,
+        options: &DispatchToolOptions,
     ) -> Result<GivenParameters, DispatchToolError> {
         let mut given = GivenParameters {
             action: None,
             known: Vec::new(),
             unknown: Vec::new(),
+            default_limit: options.default_search_limit,
         };
         if let Some(arguments) = arguments {
             if !message.is_json() || !is_object(message, arguments) {
@@ -141,9 +146,14 @@ impl GivenParameters {
     fn misplaced(&self, action: DispatchAction) -> impl Iterator<Item = DispatchParameter> {
         self.known
             .iter()
-            .filter(move |(known, token)| !known.actions().contains(&action) && !is_nothing(token))
-            .filter(move |(known, token)| !is_ignored(*known, token, action))
+            .filter(move |(known, token)| {
+                !known.actions().contains(&action) && !self.says_nothing(known.as_str(), token)
+            })
             .map(|(known, _)| *known)
+    }
+
+    fn says_nothing(&self, name: &str, value: &Bytes) -> bool {
+        says_nothing(name, value, self.default_limit)
     }
 
     /// Refuses what the action does not take.
@@ -152,8 +162,7 @@ impl GivenParameters {
             return Ok(());
         };
         let mut unknown = self.unknown.iter();
-        // Some clients fill in every property of the schema, and `proxy-read` has those of two tools.
-        if let Some((name, _)) = unknown.find(|(_, token)| !is_nothing(token)) {
+        if let Some((name, _)) = unknown.find(|(name, token)| !self.says_nothing(name, token)) {
             let taken = DispatchParameter::ALL
                 .into_iter()
                 .filter(|parameter| parameter.actions().contains(&action));
@@ -180,8 +189,7 @@ impl GivenParameters {
                 operation == ReadResultOperation::Stat && *known == DispatchParameter::Lines;
             !known.operations().contains(&operation)
                 && !is_harmless
-                && !is_nothing(token)
-                && !is_default(*known, token)
+                && !self.says_nothing(known.as_str(), token)
         });
         match misplaced {
             Some((parameter, _)) => Err(DispatchToolError::ParameterNotForOperation {
@@ -279,33 +287,4 @@ impl GivenParameters {
 fn text_of(token: &[u8]) -> Option<String> {
     let content = string_content(token)?;
     Some(String::from_utf8_lossy(&content).into_owned())
-}
-
-/// Whether the value says what is true anyway.
-fn is_default(parameter: DispatchParameter, token: &[u8]) -> bool {
-    let content = string_content(token).unwrap_or(token.into());
-    parameter
-        .default_value()
-        .is_some_and(|default| content.eq_ignore_ascii_case(default.as_bytes()))
-}
-
-/// Whether a parameter of another action changes nothing here. Next to a call, `limit` and the like are rather inputs of the
-/// tool in the wrong place.
-fn is_ignored(parameter: DispatchParameter, token: &[u8], action: DispatchAction) -> bool {
-    let is_ours_alone = matches!(
-        parameter,
-        DispatchParameter::IncludeTools
-            | DispatchParameter::IncludeInputSchema
-            | DispatchParameter::IncludeAnnotations
-    );
-    is_default(parameter, token) && (action != DispatchAction::Call || is_ours_alone)
-}
-
-/// Whether nothing is meant by the value.
-pub(super) fn is_nothing(token: &[u8]) -> bool {
-    match token {
-        b"null" => true,
-        [b'"' | b'{', inner @ .., _] => inner.trim_ascii().is_empty(),
-        _ => false,
-    }
 }

@@ -3,6 +3,7 @@
 use mcp_proxy_spill::{ReadLimit, ReadRequest};
 
 use super::*;
+use crate::proxy_tool::defaults_of;
 
 fn list(arguments: &str) -> DispatchListQuery {
     match parse(arguments) {
@@ -175,15 +176,86 @@ fn no_arguments_next_to_a_file_are_not_a_contradiction() {
     }
 }
 
+/// A call of each action and operation with what it needs.
+fn complete_calls() -> Vec<(DispatchAction, ReadResultOperation, String)> {
+    let others = [
+        (DispatchAction::Status, ""),
+        (DispatchAction::List, ""),
+        (DispatchAction::Search, r#","query":"x""#),
+        (DispatchAction::Call, r#","tool":"x""#),
+    ];
+    let stat = ReadResultOperation::Stat;
+    let others = others
+        .into_iter()
+        .map(|(action, needed)| (action, stat, format!(r#""action":"{action}"{needed}"#)));
+    let reads = ReadResultOperation::ALL.into_iter().map(|operation| {
+        let needed = match operation {
+            ReadResultOperation::Grep => r#","pattern":"x""#,
+            ReadResultOperation::Jq => r#","filter":".""#,
+            _ => "",
+        };
+        let action = DispatchAction::ReadResult;
+        let rest = format!(r#""action":"{action}","resultFile":"f","op":"{operation}"{needed}"#);
+        (action, operation, rest)
+    });
+    others.chain(reads).collect()
+}
+
 #[test]
-fn defaults_of_other_actions_change_nothing() {
+fn g8_what_says_no_more_than_a_default_is_accepted_for_every_action() {
+    for (action, operation, rest) in complete_calls() {
+        let plain = format!("{{{rest}}}");
+        let own = DispatchParameter::ALL.map(DispatchParameter::as_str);
+        // `proxy-read` has these too.
+        let is_read = action == DispatchAction::ReadResult;
+        let others = ["detail", "filter_server", "path", "args", "operations"];
+        let others = others.into_iter().filter(|_| is_read);
+        for name in own.into_iter().chain(others) {
+            if rest.contains(&format!(r#""{name}":"#)) {
+                continue;
+            }
+            let known = DispatchParameter::named(name);
+            let taken = known.is_some_and(|known| {
+                known.actions().contains(&action)
+                    && (!is_read || known.operations().contains(&operation))
+            });
+            let empty = ["\"\"", "{}", "\"{}\"", "[]"].map(str::to_owned);
+            let defaults = defaults_of(name)
+                .iter()
+                .map(|default| match default.parse::<i64>() {
+                    Ok(number) => number.to_string(),
+                    Err(_) => format!("\"{default}\""),
+                });
+            let values = std::iter::once("null".to_owned()).chain(defaults);
+            for value in values.chain(empty.into_iter().filter(|_| !taken)) {
+                let filled = format!(r#"{{{rest},"{name}":{value}}}"#);
+                match taken && value != "null" || is_read && name == "arguments" {
+                    // An array there is not what nested parameters look like.
+                    true => assert!(parse(&filled).is_ok() || value == "[]", "{filled}"),
+                    false => assert_eq!(parse(&filled), parse(&plain), "{filled}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn g8_all_defaults_at_once_are_a_plain_call() {
+    let filled = r#"{"action":"call","tool":"x","lines":50,"context":0,"op":"stat","limit":10,"type":"tool","format":"text","fromLine":1,"offset":0}"#;
+    assert_eq!(parse(filled), parse(r#"{"action":"call","tool":"x"}"#));
+    let options = DispatchToolOptions {
+        default_search_limit: 7,
+        ..DispatchToolOptions::default()
+    };
+    let configured = Bytes::from_static(br#"{"action":"call","tool":"x","limit":7}"#);
+    assert!(parse_with(&configured, &options).is_ok());
+}
+
+#[test]
+fn other_values_that_change_nothing_are_accepted() {
     for arguments in [
-        r#"{"action":"search","query":"x","resultToFile":false,"includeTools":true,"lines":50,"op":"stat"}"#,
-        r#"{"action":"list","limit":10,"type":"tool","resultSizeThreshold":0,"maxBytes":"0","query":""}"#,
-        r#"{"action":"status","format":"text","includeAnnotations":true,"includeInputSchema":false}"#,
         r#"{"action":"readresult","resultFile":"f","connection":"c1","lines":20}"#,
         r#"{"action":"readresult","resultFile":"f","op":"head","context":3,"fromLine":1,"pattern":""}"#,
-        r#"{"action":"call","tool":"x","includeTools":true,"includeInputSchema":false}"#,
     ] {
         assert!(parse(arguments).is_ok(), "{arguments}");
     }
@@ -394,7 +466,10 @@ const WRONG: &[(&str, &[&str])] = &[
     ),
     (
         "arguments-twice",
-        &[r#"{"action":"call","tool":"x","arguments":{"a":1},"argumentsFile":"f"}"#],
+        &[
+            r#"{"action":"call","tool":"x","arguments":{"a":1},"argumentsFile":"f"}"#,
+            r#"{"action":"call","tool":"x","arguments":{"a":null},"argumentsFile":"f"}"#,
+        ],
     ),
     (
         "inputs-outside-arguments",

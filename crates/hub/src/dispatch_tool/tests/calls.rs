@@ -69,22 +69,29 @@ fn a_stored_result_is_described_in_few_bytes_whatever_it_looks_like() {
             "\u{1}".repeat(120),
             "x".repeat(120),
         ] {
-            let result = SpilledResult {
-                handle: "spill:754gg28xfyk10dc31e4tvhjxv3.json".to_owned(),
-                byte_size: 52_428_800,
-                shape: shape.clone(),
-                preview,
-                ..spilled()
-            };
-            let stored = DispatchSpilledCall {
-                result,
-                reason: DispatchSpillReason::Exceeded { bytes: 51_200 },
-            };
-            let empty = Bytes::from_static(br#"{"content":[]}"#);
-            let rendered = render_spilled_call(&empty, &called(&DispatchArguments::None), &stored);
-            let content = value(&rendered)["content"].to_string();
-            // With arguments of up to 110 bytes, three of them are less than 2 KB.
-            assert!(content.len() <= 572, "{} bytes: {content}", content.len());
+            for byte_size in [52_428_800, 36_677] {
+                let result = SpilledResult {
+                    handle: "spill:754gg28xfyk10dc31e4tvhjxv3.json".to_owned(),
+                    byte_size,
+                    shape: shape.clone(),
+                    preview: preview.clone(),
+                    ..spilled()
+                };
+                let sent = byte_size + 14_523;
+                let bytes = 51_199;
+                let stored = DispatchSpilledCall {
+                    result,
+                    reason: DispatchSpillReason::Exceeded { bytes, sent },
+                };
+                let empty = Bytes::from_static(br#"{"content":[]}"#);
+                let call = called(&DispatchArguments::None);
+                let rendered = render_spilled_call(&empty, &call, &stored);
+                // With arguments of up to 110 bytes, three of them are less than 2 KB.
+                let content = value(&rendered)["content"].to_string();
+                assert!(content.len() <= 572, "{} bytes: {content}", content.len());
+                let says_both = content.contains(&format!("{sent} bytes as sent"));
+                assert_eq!(says_both, byte_size <= bytes, "{content}");
+            }
         }
     }
 }
@@ -198,7 +205,10 @@ fn g5_a_stored_result_is_described_in_one_text() {
             ..spilled()
         }),
         DispatchSpilledCall {
-            reason: DispatchSpillReason::Exceeded { bytes: 51200 },
+            reason: DispatchSpillReason::Exceeded {
+                bytes: 51_200,
+                sent: 90_000,
+            },
             result: SpilledResult {
                 shape: ResultShape::Array { length: 12 },
                 preview: "é".repeat(PREVIEW_CHARS),

@@ -15,13 +15,9 @@ use crate::config::bounded_file::read_text;
 
 /// Reads the config files, and what flags add to them.
 pub(super) fn read_config(args: &ServeArgs) -> Result<HubConfig> {
-    let files = config_files(args);
     let is_default = args.source.config.is_empty() && args.source.server.is_empty();
-    let texts = files
-        .iter()
-        .map(|path| config_text(path))
-        .collect::<Result<Vec<_>>>()?;
-    let mut hub = parse_config(&texts, &|name| std::env::var(name).ok())?;
+    let mut hub = read_config_files(&config_files(args))?;
+    hub.read_env_files(&|path| read_text(path).map_err(|error| error.to_string()));
     for flag in &args.source.server {
         hub.insert(ServerConfig::from_flag(flag)?);
     }
@@ -52,6 +48,13 @@ pub(super) fn read_config(args: &ServeArgs) -> Result<HubConfig> {
     }
     hub.resolve_inherited_env();
     Ok(hub)
+}
+
+/// Reads config files alone.
+pub fn read_config_files(files: &[PathBuf]) -> Result<HubConfig> {
+    let texts = files.iter().map(|path| config_text(path));
+    let texts = texts.collect::<Result<Vec<_>>>()?;
+    Ok(parse_config(&texts, &|name| std::env::var(name).ok())?)
 }
 
 /// What is said when nothing is there to serve.
@@ -97,7 +100,7 @@ pub(in crate::config) fn credentials_of_our_environment() -> Vec<String> {
 pub(super) fn config_files(args: &ServeArgs) -> Vec<PathBuf> {
     let mut files = args.source.config.clone();
     if files.is_empty() && args.source.server.is_empty() {
-        files.extend(default_file().filter(|path| path.is_file()));
+        files.extend(default_config_file());
     }
     files
 }
@@ -113,8 +116,10 @@ fn config_text(path: &Path) -> Result<ConfigText> {
     })
 }
 
-fn default_file() -> Option<PathBuf> {
-    Some(crate::config::config_folder()?.join("config.json"))
+/// The user's own config file, if there is one.
+pub fn default_config_file() -> Option<PathBuf> {
+    let file = crate::config::config_folder()?.join("config.json");
+    file.is_file().then_some(file)
 }
 
 /// What there is without any config: the time, and the files of the current folder, read only.

@@ -7,9 +7,9 @@ use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use mcp_proxy_builtin::{BuiltinServer, FilesOptions, FilesServer, Root, TimeServer, WriteAccess};
 use mcp_proxy_hub::config::{
-    BuiltinTarget, FileAccess, HubConfig, HubOptions, InheritedEnv, NameFilter, NameGlob,
-    RestartPolicy, RootFolder, ServerConfig, ServerOptions, ServerProblem, ServerTarget, StartMode,
-    ToolPrefix, UrlKind,
+    AuthOptions, BuiltinTarget, FileAccess, HubConfig, HubOptions, InheritedEnv, NameFilter,
+    NameGlob, RestartPolicy, RootFolder, ServerConfig, ServerOptions, ServerProblem, ServerTarget,
+    StartMode, ToolPrefix, UrlKind,
 };
 use mcp_proxy_hub::{AllowedNames, ServerNaming, ServerSettings, default_prefix};
 use mcp_proxy_transport::process::{Environment, ServerCommand};
@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::eras::known_eras;
 use super::{HubServerKind, HubServerTarget, LIST_TIMEOUT, START_TIMEOUT};
-use crate::config::Target;
+use crate::config::{Target, auth_settings};
 
 /// All servers, also those that cannot be used.
 pub(super) fn servers(
@@ -53,7 +53,7 @@ fn server_target(
     let defaults = ServerOptions::default();
     let (options, target, disabled) = match &server.state {
         Err(problem) => (&defaults, None, Some(problem.to_string())),
-        Ok(spec) => match kind(&spec.target) {
+        Ok(spec) => match kind(&spec.target, spec.options.auth.as_ref()) {
             Ok(kind) => (&spec.options, Some(kind), None),
             Err(error) => (&spec.options, None, Some(format!("{error:#}"))),
         },
@@ -63,10 +63,10 @@ fn server_target(
         settings: ServerSettings {
             naming: Arc::new(naming(alias, server.name.as_str(), options, hub)),
             disabled,
-            is_turned_off: matches!(
-                server.state,
-                Err(ServerProblem::Disabled | ServerProblem::TurnedOff { .. })
-            ),
+            is_turned_off: server
+                .state
+                .as_ref()
+                .is_err_and(ServerProblem::is_turned_off),
             is_remote: matches!(&server.state, Ok(spec) if matches!(spec.target, ServerTarget::Url { .. })),
             start: options.start.or(hub.start).unwrap_or(StartMode::Eager),
             eras: known_eras(server),
@@ -138,12 +138,13 @@ fn environment(inherited: Option<&InheritedEnv>) -> Environment {
     }
 }
 
-fn kind(target: &ServerTarget) -> Result<HubServerKind> {
+fn kind(target: &ServerTarget, auth: Option<&AuthOptions>) -> Result<HubServerKind> {
     let target = match target {
         ServerTarget::Command {
             program,
             args,
             env,
+            env_file: _,
             cwd,
             inherit_env,
         } => Target::Command(ServerCommand {
@@ -164,6 +165,7 @@ fn kind(target: &ServerTarget) -> Result<HubServerKind> {
             }),
             headers: headers.clone(),
             ca_file: None,
+            auth: auth.map(auth_settings).transpose()?.map(Box::new),
         },
         ServerTarget::Builtin(BuiltinTarget::Demo) => Target::Command(ServerCommand {
             program: std::env::current_exe()

@@ -8,7 +8,8 @@ use anyhow::{Context as _, Result};
 use mcp_proxy_hub::config::{DispatchOptions, RootFolder};
 use mcp_proxy_hub::{SpillSettings, SpillThreshold};
 use mcp_proxy_session::store;
-use mcp_proxy_spill::{SpillFormat, SpillOptions, SpillStore};
+use mcp_proxy_spill::{JqRunner, SpillFormat, SpillOptions, SpillStore};
+use mcp_proxy_transport::process::GuardProgram;
 
 use crate::cli::serve::ServeArgs;
 use crate::sweeper;
@@ -62,6 +63,7 @@ pub(super) fn spill_store(args: &ServeArgs, options: &DispatchOptions) -> Result
         ttl: args.spill_ttl.or(options.spill_ttl).unwrap_or(TIME_TO_LIVE),
         roots,
         spawn_sweeper: Some(sweeper::spawn),
+        jq: JqRunner::Worker(GuardProgram::current()?.path().to_owned()),
     })
     .context("large results cannot be kept in files")
 }

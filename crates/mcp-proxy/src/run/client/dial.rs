@@ -37,9 +37,11 @@ pub(super) fn names_server(server: &UsedServerArgs) -> bool {
     server.url.is_some() || !server.server_command.is_empty() || !server.source.is_empty()
 }
 
-/// Opens it.
+/// Opens it. If it is for a call of one tool, only what concerns the server of that tool is said, unless the user wants to know
+/// everything.
 pub(super) async fn open(
     server: &UsedServerArgs,
+    called: Option<&str>,
     cancel: &mut CancelSignal,
 ) -> Result<ServerStream, CommandFailure> {
     if server.source.is_empty() {
@@ -53,7 +55,7 @@ pub(super) async fn open(
     let config = Config::serve(&args).map_err(mistake)?;
     let run = start_run(&config);
     let driver = match &config.target {
-        Target::Hub(hub) => Some(start_hub(&config, hub, &run, server, cancel).await?),
+        Target::Hub(hub) => Some(start_hub(&config, hub, &run, server, called, cancel).await?),
         _ => None,
     };
     let shown = shown(&config);
@@ -160,15 +162,13 @@ async fn start_hub(
     hub: &HubTarget,
     run: &Arc<ProxyRun>,
     flags: &UsedServerArgs,
+    called: Option<&str>,
     cancel: &mut CancelSignal,
 ) -> Result<Arc<HubDriver>, CommandFailure> {
     let timeout = flags.timeout.unwrap_or(DEFAULT_TIMEOUT);
     if hub.servers.is_empty() {
         let text = "the configuration has no servers".to_owned();
         return Err(CommandFailure::Mistake(text));
-    }
-    for warning in &hub.warnings {
-        printer::say(&format!("mcp-proxy: {warning}"));
     }
     let reports = HubReports {
         // What became of each server is said below.
@@ -181,9 +181,10 @@ async fn start_hub(
     let start = Instant::now();
     let is_settled = |driver: &HubDriver| {
         let status = driver.status();
-        status.iter().all(|server| {
+        let all = status.iter().all(|server| {
             server.state == mcp_proxy_hub::ServerState::Ready || failure_of(server).is_some()
-        })
+        });
+        all && driver.is_catalog_current()
     };
     let settling = async {
         while !is_settled(&driver) && start.elapsed() < timeout {
@@ -198,34 +199,48 @@ async fn start_hub(
         driver.shut_down(STOP_DEADLINE).await;
         return Err(cancelled);
     }
-    let status = driver.status();
-    let mut failed = 0;
-    for server in &status {
-        for warning in &server.warnings {
+    let called = called.filter(|_| !flags.verbose);
+    let only = called.and_then(|tool| driver.server_of_tool(tool));
+    for warning in &hub.warnings {
+        let told = match &only {
+            Some(server) => warning.about(server),
+            None => Some(warning.clone()),
+        };
+        if let Some(warning) = told {
             printer::say(&format!("mcp-proxy: {warning}"));
         }
+    }
+    let waited = start.elapsed();
+    let mut can_be_used = false;
+    for server in driver.status() {
+        let is_told = only.as_ref().is_none_or(|only| *only == server.name);
+        for warning in server.warnings.iter().filter(|_| is_told) {
+            printer::say(&format!("mcp-proxy: {warning}"));
+        }
+        let reason = match failure_of(&server) {
+            Some(reason) if is_told => reason.to_owned(),
+            Some(_) => continue,
+            None if server.state == mcp_proxy_hub::ServerState::Ready => {
+                can_be_used = true;
+                continue;
+            }
+            None => {
+                // Nothing waits for it again.
+                let _ = driver.change_server(&server.name, ServerChange::Disable);
+                let waited = waited.as_secs_f64().round();
+                format!("it did not answer within {waited} s")
+            }
+        };
         let is_turned_off = hub.servers.iter().any(|configured| {
             let settings = &configured.settings;
             settings.is_turned_off && settings.naming.name == server.name
         });
-        let reason = match failure_of(server) {
-            Some(_) if is_turned_off && !flags.verbose => {
-                failed += 1;
-                continue;
-            }
-            Some(reason) => config.masks.mask(reason).into_owned(),
-            None if server.state == mcp_proxy_hub::ServerState::Ready => continue,
-            None => {
-                // Nothing waits for it again.
-                let _ = driver.change_server(&server.name, ServerChange::Disable);
-                let waited = start.elapsed().as_secs_f64().round();
-                format!("it did not answer within {waited} s")
-            }
-        };
-        failed += 1;
-        printer::say(&format!("mcp-proxy: server {}: {reason}", server.name));
+        if flags.verbose || !is_turned_off {
+            let reason = config.masks.mask(&reason);
+            printer::say(&format!("mcp-proxy: server {}: {reason}", server.name));
+        }
     }
-    if failed == status.len() {
+    if !can_be_used {
         driver.shut_down(STOP_DEADLINE).await;
         let text = "no server of the configuration can be used".to_owned();
         return Err(CommandFailure::Unreachable(text));

@@ -76,9 +76,12 @@ fn table(servers: &[ServerRow], clients: usize, out: &mut impl Write) -> Result<
         .map(|server| server.name.chars().count())
         .max();
     let width = width.unwrap_or_default().clamp(6, 40);
+    let states = servers.iter().filter_map(|server| server.health.as_ref());
+    let state_width = states.map(|health| health.state.chars().count()).max();
+    let state_width = state_width.unwrap_or_default().max(8);
     writeln!(
         out,
-        "{:<width$}  {:<8}  {:>5}  {:>9}  {:>7}  {:>8}  {:<10}  last error",
+        "{:<width$}  {:<state_width$}  {:>5}  {:>9}  {:>7}  {:>8}  {:<10}  last error",
         "server", "state", "tools", "resources", "prompts", "restarts", "transport"
     )?;
     for server in servers {
@@ -86,7 +89,7 @@ fn table(servers: &[ServerRow], clients: usize, out: &mut impl Write) -> Result<
         let health = server.health.as_ref().unwrap_or(&none);
         let stale = if health.stale { "*" } else { "" };
         let line = format!(
-            "{:<width$}  {:<8}  {:>5}  {:>9}  {:>7}  {:>8}  {:<10}  {}",
+            "{:<width$}  {:<state_width$}  {:>5}  {:>9}  {:>7}  {:>8}  {:<10}  {}",
             sanitize(&server.name),
             health.state,
             format!("{}{stale}", health.tools),
@@ -107,6 +110,7 @@ fn table(servers: &[ServerRow], clients: usize, out: &mut impl Write) -> Result<
     {
         writeln!(out, "\n* as the server was when it last answered")?;
     }
+    sign_ins(servers, out)?;
     let health = servers.iter().filter_map(|server| server.health.as_ref());
     let warnings: Vec<_> = health.flat_map(|health| &health.warnings).collect();
     if !warnings.is_empty() {
@@ -120,6 +124,23 @@ fn table(servers: &[ServerRow], clients: usize, out: &mut impl Write) -> Result<
         count => format!("{count} clients are connected"),
     };
     writeln!(out, "\n{clients}.")?;
+    Ok(())
+}
+
+/// Where the user is signed in.
+fn sign_ins(servers: &[ServerRow], out: &mut impl Write) -> Result<()> {
+    let mut is_first = true;
+    for server in servers {
+        let health = server.health.as_ref();
+        let Some(sign_in) = health.and_then(|health| health.sign_in.as_ref()) else {
+            continue;
+        };
+        if std::mem::take(&mut is_first) {
+            writeln!(out, "\nsign-ins:")?;
+        }
+        let (name, text) = (sanitize(&server.name), sign_in.to_string());
+        writeln!(out, "  {name}: {}", sanitize(&text))?;
+    }
     Ok(())
 }
 

@@ -144,10 +144,21 @@ fn facts(config: &Config, about: &RunDescription) -> RunSummary {
             ClientEndpoint::Port { token_file, .. } => token_file.clone(),
             ClientEndpoint::Stdio | ClientEndpoint::InProcess(_) => None,
         },
+        config_files: match &config.target {
+            Target::Hub(hub) => absolute(hub.source.files()),
+            _ => Vec::new(),
+        },
         record: about.path.clone(),
         started: header.started_at,
         pid: std::process::id(),
     }
+}
+
+fn absolute(files: Vec<PathBuf>) -> Vec<PathBuf> {
+    let files = files.into_iter();
+    files
+        .map(|file| std::path::absolute(&file).unwrap_or(file))
+        .collect()
 }
 
 /// Opens links for single messages (replays, redirects), which read whole messages whatever their size. What it needs (certificates, for one) is made

@@ -16,6 +16,7 @@ use mcp_proxy_wire::{Limits, Transport};
 
 use crate::config::{ClientEndpoint, Config, HubTarget, MockTarget, NO_PROFILE, Target};
 use crate::printer;
+use crate::run::sign_in::token_source;
 
 /// Over this a message between links of one kind is cut through.
 pub const CUT_THROUGH_BYTES: usize = 64 * 1024;
@@ -28,13 +29,13 @@ pub fn dial(config: &Config, limits: Limits) -> Result<Dial> {
         ClientEndpoint::InProcess(_) => true,
     };
     let on_loss = on_session_loss(config, can_hear);
-    dial_target(config, &config.target, limits, on_loss)
+    dial_target(config, (&config.target, None), limits, on_loss)
 }
 
 /// The same for clients of this kind, whatever else their port serves.
 pub fn dial_for(client: Transport, config: &Config, limits: Limits) -> Result<Dial> {
     let on_loss = on_session_loss(config, client == Transport::StreamableHttp);
-    dial_target(config, &config.target, limits, on_loss)
+    dial_target(config, (&config.target, None), limits, on_loss)
 }
 
 /// A streamable HTTP client can hear that its session is gone, and opens another one. The others cannot.
@@ -55,7 +56,7 @@ pub fn hub_dial(hub: &HubTarget, profile: &str) -> Result<Dial> {
 pub fn dial_named(config: &Config, target: &Target, name: &str, limits: Limits) -> Result<Dial> {
     let Target::Command(command) = target else {
         // The hub opens sessions again itself.
-        return dial_target(config, target, limits, SessionLoss::EndLink);
+        return dial_target(config, (target, Some(name)), limits, SessionLoss::EndLink);
     };
     let child = ChildServer {
         shown: name.to_owned(),
@@ -100,9 +101,10 @@ fn pass_named_stderr(config: &Config, name: &str) -> StderrCallback {
     })
 }
 
+/// What opens a link to a server, which has a name if there are several.
 fn dial_target(
     config: &Config,
-    target: &Target,
+    (target, name): (&Target, Option<&str>),
     limits: Limits,
     on_loss: SessionLoss,
 ) -> Result<Dial> {
@@ -115,7 +117,7 @@ fn dial_target(
             }))
         }
         Target::Url { kind, .. } => {
-            let remote = remote(config, target)?;
+            let remote = remote(config, target, name)?;
             let options = RemoteLinkOptions {
                 max: limits.max,
                 on_loss,
@@ -138,7 +140,7 @@ fn dial_recording(
     on_loss: SessionLoss,
 ) -> Result<Dial> {
     let beyond = match &played.fallback {
-        Some(target) => Some(dial_target(config, target, limits, on_loss)?),
+        Some(target) => Some(dial_target(config, (target, None), limits, on_loss)?),
         None => None,
     };
     let recording = Arc::clone(&played.recording);
@@ -176,8 +178,8 @@ pub fn words(command: &ServerCommand) -> Vec<String> {
         .collect()
 }
 
-/// The HTTP client for a URL.
-pub fn remote(config: &Config, target: &Target) -> Result<Arc<RemoteServer>> {
+/// The HTTP client for a URL. Several servers have names.
+pub fn remote(config: &Config, target: &Target, name: Option<&str>) -> Result<Arc<RemoteServer>> {
     let Target::Url {
         url,
         headers,
@@ -195,6 +197,7 @@ pub fn remote(config: &Config, target: &Target) -> Result<Arc<RemoteServer>> {
         ca_file: ca_file.clone(),
         stall: config.limits.stall,
         tools: Arc::clone(&config.tools),
+        tokens: token_source(config, target, name),
     })?)
 }
 

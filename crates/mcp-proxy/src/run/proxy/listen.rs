@@ -273,7 +273,7 @@ fn routes(
             kind: Some(Transport::StreamableHttp),
             ..
         } => {
-            let remote = remote(config, &config.target)?;
+            let remote = remote(config, &config.target, None)?;
             let same = same_path(&remote);
             let exchange = HttpPassThrough::new(Arc::clone(&run), remote, cut);
             let front = sse_endpoint(SessionPlaces::new(most))?;
@@ -284,7 +284,7 @@ fn routes(
             kind: Some(Transport::Sse),
             ..
         } => {
-            let remote = remote(config, &config.target)?;
+            let remote = remote(config, &config.target, None)?;
             let same = same_path(&remote);
             let exchange = SsePassThrough::new(Arc::clone(&run), remote, cut);
             let sessions = mcp_endpoint(endpoint(Transport::Sse.into()))?;
@@ -301,7 +301,7 @@ fn routes(
             with_health(routes, health)
         }
         Target::Url { kind: None, .. } => {
-            let remote = remote(config, &config.target)?;
+            let remote = remote(config, &config.target, None)?;
             let same = same_path(&remote);
             let exchange = HttpPassThrough::new(Arc::clone(&run), Arc::clone(&remote), cut);
             let options = RemoteLinkOptions {

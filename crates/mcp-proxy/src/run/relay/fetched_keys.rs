@@ -80,6 +80,7 @@ impl FetchedKeys {
     ) -> Result<Arc<FetchedKeys>> {
         let variable = |name: &str| std::env::var(name).ok();
         let server = RemoteServer::new(RemoteServerOptions {
+            tokens: None,
             proxy: OutboundProxy::from_environment(url, variable)?,
             url: url.clone(),
             headers: Vec::new(),

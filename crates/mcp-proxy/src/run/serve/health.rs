@@ -41,7 +41,11 @@ impl HealthHandler {
         let is_down = |server: &ServerStatus| match server.state {
             ServerState::Failed(_) => true,
             ServerState::Starting => server.last_error.is_some(),
-            ServerState::Ready | ServerState::Stopped | ServerState::Disabled(_) => false,
+            // It waits for a person, and works for those that have signed in.
+            ServerState::NeedsSignIn(_)
+            | ServerState::Ready
+            | ServerState::Stopped
+            | ServerState::Disabled(_) => false,
         };
         let word = match status.iter().any(is_down) {
             true => "degraded",
@@ -54,6 +58,7 @@ impl HealthHandler {
             "ready": count(|state| matches!(state, ServerState::Ready)),
             "starting": count(|state| matches!(state, ServerState::Starting)),
             "failed": count(|state| matches!(state, ServerState::Failed(_))),
+            "needsSignIn": count(|state| matches!(state, ServerState::NeedsSignIn(_))),
             "disabled": count(|state| matches!(state, ServerState::Disabled(_))),
             "tools": tools,
             "clients": driver.client_count(),

@@ -19,7 +19,9 @@ pub fn settings_for_one_run(server: &HubServerTarget) -> ServerSettings {
 /// Why a server cannot be used and is not being started.
 pub fn failure_of(server: &ServerStatus) -> Option<&str> {
     match &server.state {
-        ServerState::Disabled(reason) | ServerState::Failed(reason) => Some(reason),
+        ServerState::Disabled(reason)
+        | ServerState::NeedsSignIn(reason)
+        | ServerState::Failed(reason) => Some(reason),
         ServerState::Stopped => server.last_error.as_deref(),
         ServerState::Starting | ServerState::Ready => None,
     }

@@ -73,6 +73,27 @@ fn in_a_call_the_server_is_told() {
 }
 
 #[test]
+fn a_call_that_takes_too_long_is_cancelled_at_the_server() {
+    let home = TestHome::new();
+    let server = install(&home);
+    let server: Vec<&str> = server.iter().map(String::as_str).collect();
+    let behind_a_hub = format!(
+        "odd={}",
+        shlex::try_join(server[1..].iter().copied()).unwrap()
+    );
+    for target in [server.clone(), vec!["--server", &behind_a_hub]] {
+        let _ = std::fs::remove_file(home.path("heard"));
+        let words = [&["call", "slow", "--timeout", "1s"], &target[..]].concat();
+        let output = home.run(&words);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(
+            heard(&home).contains("notifications/cancelled"),
+            "{target:?}"
+        );
+    }
+}
+
+#[test]
 fn while_arguments_are_read_from_stdin_it_is_not_ignored() {
     let home = TestHome::new();
     let mark = mark("STDIN");

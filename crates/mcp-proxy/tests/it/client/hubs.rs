@@ -226,6 +226,33 @@ fn d14_a_server_that_is_turned_off_is_reported_with_v_only() {
 }
 
 #[test]
+fn a_call_reports_only_its_own_server_unless_v_is_given() {
+    let servers = json!({"mcpServers": {
+        "demo": {"type": "stdio", "command": crate::control::test_home::PROXY, "args": ["demo-server", "stdio"], "oddKey": 1},
+        "broken": {"command": "/nonexistent", "otherKey": 1},
+    }});
+    let home = TestHome::new();
+    let file = home.path("mcp.json");
+    std::fs::write(&file, servers.to_string()).unwrap();
+    let call = ["call", "demo_add", "a=1", "b=2"];
+    let config = ["--config", file.to_str().unwrap()];
+    let quiet = complaint(&home.run(&[&call[..], &config].concat()));
+    assert!(
+        quiet.contains("oddKey") && !quiet.contains("broken"),
+        "{quiet}"
+    );
+    let verbose = complaint(&home.run(&[&call[..], &["-v"], &config].concat()));
+    assert!(
+        verbose.contains("otherKey") && verbose.contains("server broken"),
+        "{verbose}"
+    );
+    let unknown = complaint(&home.run(&[&["call", "nothing_like_it"][..], &config].concat()));
+    assert!(unknown.contains("server broken"), "{unknown}");
+    let list = complaint(&home.run(&[&["tools"][..], &config].concat()));
+    assert!(list.contains("server broken"), "{list}");
+}
+
+#[test]
 fn d7_a_name_without_its_prefix_is_found_if_only_one_server_has_it() {
     for exposure in ["proxy", "dispatch"] {
         let servers = json!({"mcpServers": {"demo": demo(), "time": time()}});

@@ -44,6 +44,8 @@ impl TestHome {
         vec![
             ("XDG_RUNTIME_DIR", self.0.path().to_owned()),
             ("XDG_STATE_HOME", self.path("state")),
+            ("XDG_DATA_HOME", self.path("data")),
+            ("MCP_PROXY_TOKEN_STORE", "file".into()),
             ("TMPDIR", self.0.path().to_owned()),
         ]
     }

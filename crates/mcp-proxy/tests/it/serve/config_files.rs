@@ -157,6 +157,48 @@ fn d4_a_server_gets_the_environment_of_the_shell_unless_it_is_restricted() {
 }
 
 #[test]
+fn a_server_gets_the_variables_of_its_env_file() {
+    let home = TestHome::new();
+    let (seen, ready) = (home.path("seen"), home.path("ready"));
+    let script =
+        format!("echo $FROM_FILE >&2; env > {seen:?}; mv {seen:?} {ready:?}; exec sleep 1000");
+    let config = json!({"servers": {
+        "nosy": {"command": "sh", "args": ["-c", script], "env": {"BOTH": "entry"}, "envFile": "${workspaceFolder}/.env"},
+        "lost": {"command": "sh", "args": ["-c", "exec sleep 1000"], "envFile": "gone.env"},
+    }});
+    let project = home.path("project");
+    std::fs::create_dir_all(project.join(".vscode")).unwrap();
+    std::fs::write(
+        project.join(".env"),
+        "BOTH=file\nFROM_FILE=pa$$word-of-file\n",
+    )
+    .unwrap();
+    let file = project.join(".vscode/mcp.json");
+    std::fs::write(&file, config.to_string()).unwrap();
+    let words = [
+        "serve",
+        "--listen",
+        "http",
+        "--listen-port",
+        "0",
+        "--no-record",
+        "--config",
+    ];
+    let words = [&words[..], &[file.to_str().unwrap()]].concat();
+    let hub = ListeningProgram::start_with(&words, &home.env());
+    until("the server has started", || ready.exists());
+    let text = std::fs::read_to_string(&ready).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines.contains(&"BOTH=entry") && lines.contains(&"FROM_FILE=pa$$word-of-file"));
+    let (_, stderr) = hub.end("-TERM");
+    assert!(stderr.contains("servers.lost.envFile"), "{stderr}");
+    assert!(
+        stderr.contains("masked") && !stderr.contains("pa$$word"),
+        "{stderr}"
+    );
+}
+
+#[test]
 fn d4_what_is_inherited_is_told_nowhere() {
     let secret = "canary-inherited-value";
     let home = TestHome::new();

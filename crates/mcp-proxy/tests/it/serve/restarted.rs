@@ -172,7 +172,7 @@ fn g7_hubs_do_not_take_each_others_sessions() {
 }
 
 #[test]
-fn r11_many_sessions_at_once_are_not_as_many_files() {
+fn many_sessions_at_once_are_not_as_many_files() {
     let hub = hub(TestHome::new(), "0", "secret-token");
     let (begin, mut files) = (Instant::now(), HashSet::new());
     let mut note = || {
@@ -193,7 +193,7 @@ fn r11_many_sessions_at_once_are_not_as_many_files() {
 }
 
 #[test]
-fn g2_a_pipe_in_place_of_a_kept_file_stops_nobody() {
+fn a_pipe_in_place_of_a_kept_file_stops_nobody() {
     let config = json!({"mcpServers": {
         "s": {"command": PROXY, "args": ["demo-server", "stdio"]},
     }});

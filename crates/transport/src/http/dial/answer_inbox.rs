@@ -49,12 +49,12 @@ impl AnswerInbox {
 
     /// Answers open requests with why they cannot be answered.
     pub(crate) async fn fail(&self, asked: &[Id], end: &LinkEnd) {
-        let code = match end {
-            LinkEnd::Failed(failure) => failure.code,
-            LinkEnd::Closed => ErrorCode::SERVER_EXITED,
+        let (code, data) = match end {
+            LinkEnd::Failed(failure) => (failure.code, failure.data.as_deref()),
+            LinkEnd::Closed => (ErrorCode::SERVER_EXITED, None),
         };
         for id in asked {
-            let answer = error_response(Some(id), code, &end.to_string(), None);
+            let answer = error_response(Some(id), code, &end.to_string(), data);
             self.hand_over(proxy_frame(answer)).await;
         }
     }

@@ -13,6 +13,7 @@ use super::super::collect::collect;
 use super::super::event_collector::EventCollector;
 use super::super::incoming_body::IncomingBody;
 use super::super::relayed_body::event_frame;
+use super::super::token_source::SignInNeeded;
 use super::{HttpLink, PostedMessage, proxy_frame, received};
 
 /// Where a stream stood when it ended.
@@ -63,6 +64,12 @@ impl HttpLink {
     ) {
         let (status, asked) = (parts.status, &posted.asked);
         let message = Message::parse(bytes);
+        if let Some(needed) = parts.extensions.get::<SignInNeeded>().cloned() {
+            let end = needed.into_end();
+            Box::pin(self.answers.record_failure(parts, message)).await;
+            self.answers.note_untaken(posted, &end.to_string());
+            return Box::pin(self.answers.fail(asked, &end)).await;
+        }
         if posted.method.as_deref() != Some("initialize")
             && refuses_session(status, &message)
             && self.state.has_session()

@@ -40,7 +40,7 @@ impl SseSession {
         let deadline = attempts.deadline();
         let mut last = "it keeps closing its streams, or does not answer".to_owned();
         while attempts.wait().await {
-            match timeout_at(deadline, self.open_again()).await {
+            match timeout_at(deadline, Box::pin(self.open_again())).await {
                 Ok(Ok((stream, opened))) => {
                     *endpoint = opened;
                     self.client

@@ -17,6 +17,7 @@ use crate::http::incoming_body::IncomingBody;
 use crate::http::outgoing_body::OutgoingBody;
 use crate::http::relayed_body::event_frame;
 use crate::http::remote::RemoteServer;
+use crate::http::token_source::SignInNeeded;
 use crate::inbox::{InboxItem, InboxSender};
 
 /// A server names its endpoint at once; this is for slow starts.
@@ -46,6 +47,9 @@ impl SseServerStream {
         let response = client
             .send(Method::GET, url, headers, OutgoingBody::empty())
             .await?;
+        if let Some(needed) = SignInNeeded::of(&response) {
+            return Err(needed.into_end());
+        }
         let status = response.status();
         if !status.is_success() || !headers::is_sse(response.headers()) {
             let text = format!("{} and gave no event stream", status_text(status));

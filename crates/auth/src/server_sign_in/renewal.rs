@@ -1,0 +1,153 @@
+//! New tokens for old ones: one renewal for all who wait, in this process and in others.
+
+use std::fs::File;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::ServerSignIn;
+use crate::oauth_error::is_final;
+use crate::store::{SecretsPlace, SignInSecrets, StoredSignIn};
+use crate::token_endpoint::{TokenAnswer, TokenEndpoint};
+use crate::{AuthError, BearerToken};
+
+/// Longer than a renewal can take.
+const LOCK_DEADLINE: Duration = Duration::from_secs(45);
+const LOCK_POLL: Duration = Duration::from_millis(20);
+
+impl ServerSignIn {
+    /// A token that is neither due nor `refused`. `None`: a person has to sign in.
+    pub(super) async fn renewed(
+        &self,
+        refused: Option<BearerToken>,
+    ) -> Result<Option<BearerToken>, AuthError> {
+        let sign_in = self.clone();
+        // It goes on if the request that wants it is cancelled: a refresh token that was sent may be worth nothing afterwards.
+        let renewal = tokio::spawn(async move { sign_in.renew(refused).await });
+        renewal.await.unwrap_or_else(|error| {
+            Err(AuthError::Folder {
+                why: error.to_string(),
+            })
+        })
+    }
+
+    async fn renew(&self, refused: Option<BearerToken>) -> Result<Option<BearerToken>, AuthError> {
+        let _turn = self.shared.renewing.lock().await;
+        let _lock = self.lock().await?;
+        // Somebody else may have renewed it meanwhile.
+        let stored = self.load().await?;
+        let token = stored.token();
+        if token.is_some() && token != refused && !stored.is_due() {
+            return Ok(token);
+        }
+        let renewed = match self.needs_no_person() {
+            true => self.ask_as_client(&stored).await.map(Some),
+            false => self.refresh(&stored).await,
+        };
+        match renewed {
+            // The old one is good for a moment longer, and the next request tries again.
+            Err(_) if token.is_some() && token != refused && !stored.has_expired() => Ok(token),
+            renewed => renewed,
+        }
+    }
+
+    async fn refresh(&self, stored: &StoredSignIn) -> Result<Option<BearerToken>, AuthError> {
+        let server = stored.sign_in.authorization_server.as_ref();
+        let (Some(server), Some(refresh_token)) = (server, &stored.secrets.refresh_token) else {
+            return Ok(None);
+        };
+        let endpoint = self.endpoint(self.client(), server, stored);
+        let resource = self.resource_of(stored);
+        match endpoint.renew(refresh_token, &resource).await {
+            Ok(answer) => self.keep(stored, answer).await.map(Some),
+            Err(error) if is_final(&error) => {
+                let mut ended = stored.sign_in.clone();
+                ended.secrets = SecretsPlace::None;
+                self.with_store(|sign_ins, key| sign_ins.end(key, ended))
+                    .await?;
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The client credentials grant. Where to ask is found out the first time.
+    async fn ask_as_client(&self, stored: &StoredSignIn) -> Result<BearerToken, AuthError> {
+        let mut stored = stored.clone();
+        let mut scopes = stored.sign_in.scopes.clone();
+        if stored.sign_in.authorization_server.is_none() {
+            let mut discovery = self.discover().await?;
+            scopes = self.scopes_to_ask(&discovery, &[]).await?;
+            stored.sign_in.resource = Some(discovery.resource(self.shared.key.url()).await);
+            stored.sign_in.authorization_server = Some(discovery.authorization_server());
+        }
+        stored.sign_in.client_id = self.settings().client_id.clone();
+        for scope in &stored.sign_in.missing_scopes {
+            if !scopes.contains(scope) {
+                scopes.push(scope.clone());
+            }
+        }
+        let Some(server) = stored.sign_in.authorization_server.clone() else {
+            return Err(AuthError::NoAuthorizationServer {
+                server: self.shared.key.host(),
+            });
+        };
+        let endpoint: TokenEndpoint<'_> = self.endpoint(self.client(), &server, &stored);
+        let resource = self.resource_of(&stored);
+        let answer = endpoint.client_credentials(&resource, &scopes).await?;
+        stored.sign_in.scopes = scopes;
+        stored.sign_in.missing_scopes.clear();
+        self.keep(&stored, answer).await
+    }
+
+    /// Stores an answer in place of what there was. What the answer does not repeat stays.
+    async fn keep(
+        &self,
+        stored: &StoredSignIn,
+        answer: TokenAnswer,
+    ) -> Result<BearerToken, AuthError> {
+        let old = stored.sign_in.clone();
+        let secrets = SignInSecrets {
+            access_token: Some(answer.access_token.clone()),
+            refresh_token: answer
+                .refresh_token
+                .clone()
+                .or_else(|| stored.secrets.refresh_token.clone()),
+            client_secret: stored.secrets.client_secret.clone(),
+        };
+        let mut sign_in = self.entry(&answer, answer.scopes(&old.scopes));
+        sign_in.account = old.account;
+        // Client credentials are as good as a refresh token.
+        sign_in.can_refresh = secrets.refresh_token.is_some() || self.needs_no_person();
+        sign_in.missing_scopes = old.missing_scopes;
+        sign_in.resource = old.resource;
+        sign_in.client_id = old.client_id;
+        sign_in.authorization_server = old.authorization_server;
+        self.store(sign_in, secrets).await?;
+        Ok(BearerToken::new(answer.access_token))
+    }
+
+    fn resource_of(&self, stored: &StoredSignIn) -> String {
+        let resource = stored.sign_in.resource.clone();
+        resource.unwrap_or_else(|| self.shared.key.url().to_string())
+    }
+
+    /// Keeps other processes from renewing the same tokens.
+    pub(super) async fn lock(&self) -> Result<File, AuthError> {
+        let deadline = Instant::now() + LOCK_DEADLINE;
+        loop {
+            let tried = self
+                .with_store(|sign_ins, key| sign_ins.try_lock(key))
+                .await?;
+            if let Some(lock) = tried {
+                return Ok(lock);
+            }
+            if Instant::now() >= deadline {
+                return Err(AuthError::Locked {
+                    server: self.shared.key.host(),
+                });
+            }
+            sleep(LOCK_POLL).await;
+        }
+    }
+}

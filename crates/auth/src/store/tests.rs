@@ -1,0 +1,178 @@
+//! The store with a keychain and without, in one process and in several.
+
+use std::sync::Arc;
+
+use keyring_core::api::CredentialStoreApi as _;
+use keyring_core::mock;
+use url::Url;
+
+use super::keychain::Keychain;
+use super::{SecretsPlace, SignIn, SignInSecrets, SignIns, TokenStoreChoice};
+use crate::server_key::ServerKey;
+use crate::{Secret, SignInState};
+
+fn key() -> ServerKey {
+    ServerKey::new(&Url::parse("https://mcp.example.com/mcp").unwrap())
+}
+
+fn secrets(token: &str) -> SignInSecrets {
+    SignInSecrets {
+        access_token: Some(Secret::new(token)),
+        ..SignInSecrets::default()
+    }
+}
+
+/// What another process with the same keychain would open.
+fn open(
+    folder: &tempfile::TempDir,
+    keychain: &Arc<mock::Store>,
+    choice: TokenStoreChoice,
+) -> SignIns {
+    let sign_ins = SignIns::open(folder.path().join("mcp-proxy"), choice).unwrap();
+    let mut sign_ins = Arc::into_inner(sign_ins).unwrap();
+    sign_ins.keychain = Keychain::of(Arc::clone(keychain) as _);
+    sign_ins
+}
+
+fn token_of(sign_ins: &SignIns) -> Option<String> {
+    let stored = sign_ins.load(&key()).unwrap();
+    let token = stored.secrets.access_token?;
+    Some(token.expose().to_owned())
+}
+
+#[test]
+fn tokens_are_in_the_keychain_and_in_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let keychain = mock::Store::new().unwrap();
+    let sign_ins = open(&folder, &keychain, TokenStoreChoice::Keychain);
+    sign_ins
+        .store(&key(), SignIn::default(), secrets("canary"))
+        .unwrap();
+    let other = open(&folder, &keychain, TokenStoreChoice::Keychain);
+    assert_eq!(token_of(&other).as_deref(), Some("canary"));
+    assert!(!folder.path().join("mcp-proxy/tokens.json").exists());
+    let file = std::fs::read_to_string(folder.path().join("mcp-proxy/sign-ins.json")).unwrap();
+    assert!(!file.contains("canary"));
+    sign_ins.forget(&key()).unwrap();
+    let entry = keychain.build("mcp-proxy", key().as_str(), None).unwrap();
+    assert!(matches!(
+        entry.get_secret(),
+        Err(keyring_core::Error::NoEntry)
+    ));
+    assert_eq!(token_of(&other), None);
+}
+
+#[test]
+fn a_keychain_that_fails_leaves_the_tokens_to_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let keychain = mock::Store::new().unwrap();
+    let sign_ins = open(&folder, &keychain, TokenStoreChoice::Keychain);
+    let entry = keychain.build("mcp-proxy", key().as_str(), None).unwrap();
+    let mock: &mock::Cred = entry.as_any().downcast_ref().unwrap();
+    mock.set_error(keyring_core::Error::NoDefaultStore);
+    sign_ins
+        .store(&key(), SignIn::default(), secrets("canary"))
+        .unwrap();
+    assert_eq!(
+        sign_ins.load(&key()).unwrap().sign_in.secrets,
+        SecretsPlace::File
+    );
+    assert_eq!(token_of(&sign_ins).as_deref(), Some("canary"));
+    assert!(entry.get_secret().is_err());
+}
+
+#[test]
+fn a_file_can_be_chosen_and_nothing_stays_in_the_keychain() {
+    let folder = tempfile::tempdir().unwrap();
+    let keychain = mock::Store::new().unwrap();
+    let sign_ins = open(&folder, &keychain, TokenStoreChoice::Keychain);
+    sign_ins
+        .store(&key(), SignIn::default(), secrets("old"))
+        .unwrap();
+    let sign_ins = open(&folder, &keychain, TokenStoreChoice::File);
+    assert_eq!(token_of(&sign_ins).as_deref(), Some("old"));
+    sign_ins
+        .store(&key(), SignIn::default(), secrets("new"))
+        .unwrap();
+    assert_eq!(token_of(&sign_ins).as_deref(), Some("new"));
+    let entry = keychain.build("mcp-proxy", key().as_str(), None).unwrap();
+    assert!(entry.get_secret().is_err());
+}
+
+#[test]
+fn folder_and_files_are_private_and_links_are_refused() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mcp-proxy");
+    let sign_ins = SignIns::open(path.clone(), TokenStoreChoice::File).unwrap();
+    sign_ins
+        .store(&key(), SignIn::default(), secrets("canary"))
+        .unwrap();
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&path), 0o700);
+    assert_eq!(mode(&path.join("tokens.json")), 0o600);
+    assert_eq!(mode(&path.join("sign-ins.json")), 0o600);
+    std::fs::rename(path.join("tokens.json"), folder.path().join("elsewhere")).unwrap();
+    symlink(folder.path().join("elsewhere"), path.join("tokens.json")).unwrap();
+    assert!(sign_ins.load(&key()).is_err());
+}
+
+#[test]
+fn a_folder_that_was_deleted_is_empty_and_may_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let hub = SignIns::open(path.clone(), TokenStoreChoice::File).unwrap();
+    hub.store(&key(), SignIn::default(), secrets("old"))
+        .unwrap();
+    std::fs::remove_dir_all(&path).unwrap();
+    assert_eq!(token_of(&hub), None);
+    assert!(!path.exists());
+    let login = SignIns::open(path.clone(), TokenStoreChoice::File).unwrap();
+    login
+        .store(&key(), SignIn::default(), secrets("new"))
+        .unwrap();
+    assert_eq!(token_of(&hub).as_deref(), Some("new"));
+    std::fs::remove_dir_all(&path).unwrap();
+    hub.store(&key(), SignIn::default(), secrets("newer"))
+        .unwrap();
+    assert_eq!(token_of(&login).as_deref(), Some("newer"));
+}
+
+#[test]
+fn every_change_is_another_generation() {
+    let folder = tempfile::tempdir().unwrap();
+    let sign_ins = SignIns::open(folder.path().join("a"), TokenStoreChoice::File).unwrap();
+    let none = sign_ins.generation();
+    sign_ins
+        .store(&key(), SignIn::default(), secrets("a"))
+        .unwrap();
+    let signed_in = sign_ins.generation();
+    sign_ins
+        .store(&key(), SignIn::default(), secrets("b"))
+        .unwrap();
+    let renewed = sign_ins.generation();
+    sign_ins.forget(&key()).unwrap();
+    let forgotten = sign_ins.generation();
+    assert!(none != signed_in && signed_in != renewed && renewed != forgotten);
+}
+
+#[test]
+fn a_damaged_file_is_an_error_and_nobody_is_signed_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let sign_ins = SignIns::open(folder.path().join("a"), TokenStoreChoice::File).unwrap();
+    std::fs::write(folder.path().join("a/sign-ins.json"), b"{").unwrap();
+    assert!(sign_ins.load(&key()).is_err());
+    assert_eq!(sign_ins.state(key().url()), SignInState::SignedOut);
+}
+
+#[test]
+fn one_process_at_a_time_renews_tokens() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = SignIns::open(folder.path().join("a"), TokenStoreChoice::File).unwrap();
+    let other = SignIns::open(folder.path().join("a"), TokenStoreChoice::File).unwrap();
+    let lock = one.try_lock(&key()).unwrap();
+    assert!(lock.is_some());
+    assert!(other.try_lock(&key()).unwrap().is_none());
+    drop(lock);
+    assert!(other.try_lock(&key()).unwrap().is_some());
+}

@@ -1,0 +1,252 @@
+//! Tokens that expire or are refused, for one process and for several.
+
+use mcp_proxy_auth::{AuthError, AuthSettings, BearerToken, Refusal, Revocation, SignInState};
+
+use crate::authorization_server::{Answer, TestServer};
+use crate::browser::sign_in;
+
+const CHALLENGE: &str = "Bearer error=\"insufficient_scope\", scope=\"write admin\"";
+
+#[tokio::test]
+async fn a_token_that_is_due_is_renewed_once_for_all_who_wait() {
+    let server = TestServer::start().await;
+    server.state().lifetime = Some(0);
+    let first = server.sign_in();
+    sign_in(&first).await;
+    server.state().lifetime = Some(3600);
+    // Two hubs, each with several requests.
+    let other = server.sign_in();
+    let (a, b, c, d) = tokio::join!(first.token(), first.token(), other.token(), other.token());
+    let token = a.unwrap().unwrap();
+    for also in [b, c, d] {
+        assert_eq!(also.unwrap().unwrap(), token);
+    }
+    assert_eq!(renewals(&server), 1);
+    let form = &server.seen("/token")[1].form;
+    assert_eq!(form["resource"], server.mcp().as_str());
+}
+
+#[tokio::test]
+async fn a_renewal_goes_on_if_nobody_waits_for_it() {
+    let server = TestServer::start().await;
+    server.state().lifetime = Some(0);
+    let first = server.sign_in();
+    sign_in(&first).await;
+    server.state().lifetime = Some(3600);
+    {
+        let token = first.token();
+        tokio::pin!(token);
+        tokio::select! {
+            biased;
+            _ = &mut token => panic!("it needs a request"),
+            () = async { while renewals(&server) == 0 { tokio::task::yield_now().await } } => {}
+        }
+    }
+    // The new refresh token is not lost.
+    assert!(first.token().await.unwrap().is_some());
+    assert_eq!(renewals(&server), 1);
+}
+
+#[tokio::test]
+async fn a_refused_token_is_renewed_and_a_refused_new_one_needs_a_person() {
+    let server = TestServer::start().await;
+    let first = server.sign_in();
+    sign_in(&first).await;
+    let old = first.token().await.unwrap().unwrap();
+    let Refusal::Retry(new) = first.refused(Some(&old), 401, &[]).await else {
+        panic!("it can be renewed");
+    };
+    assert_ne!(new, old);
+    // Those that were sent before get the same one.
+    assert_eq!(
+        first.refused(Some(&old), 401, &[]).await,
+        Refusal::Retry(new.clone())
+    );
+    assert_eq!(renewals(&server), 1);
+    assert_eq!(first.refused(Some(&new), 401, &[]).await, Refusal::SignIn);
+    assert_eq!(renewals(&server), 1);
+}
+
+#[tokio::test]
+async fn a_revoked_refresh_token_ends_the_sign_in() {
+    let server = TestServer::start().await;
+    let first = server.sign_in();
+    sign_in(&first).await;
+    let old = first.token().await.unwrap().unwrap();
+    server.state().valid_refresh_tokens.clear();
+    assert_eq!(first.refused(Some(&old), 401, &[]).await, Refusal::SignIn);
+    assert_eq!(first.state(), SignInState::SignedOut);
+    assert_eq!(first.token().await, Ok(None));
+    assert!(!server.stored_text().contains("canary"));
+}
+
+#[tokio::test]
+async fn an_authorization_server_that_is_down_ends_no_sign_in() {
+    let server = TestServer::start().await;
+    let first = server.sign_in();
+    sign_in(&first).await;
+    let old = first.token().await.unwrap().unwrap();
+    server.replace("/token", Answer::empty(503));
+    let refusal = first.refused(Some(&old), 401, &[]).await;
+    assert!(matches!(
+        refusal,
+        Refusal::Failed(AuthError::Status { status: 503, .. })
+    ));
+    server.state().replaced.clear();
+    let refusal = first.refused(Some(&old), 401, &[]).await;
+    assert!(matches!(refusal, Refusal::Retry(_)));
+}
+
+#[tokio::test]
+async fn without_a_token_a_401_needs_a_sign_in_unless_another_scheme_is_wanted() {
+    let server = TestServer::start().await;
+    let first = server.sign_in();
+    assert_eq!(first.refused(None, 401, &[]).await, Refusal::SignIn);
+    let bearer = "Bearer realm=\"x\"".to_owned();
+    let basic = "Basic realm=\"x\"".to_owned();
+    assert_eq!(
+        first.refused(None, 401, std::slice::from_ref(&basic)).await,
+        Refusal::NotOurs
+    );
+    assert_eq!(
+        first.refused(None, 401, &[basic, bearer]).await,
+        Refusal::SignIn
+    );
+    assert_eq!(first.refused(None, 403, &[]).await, Refusal::NotOurs);
+    // Somebody has signed in since.
+    sign_in(&server.sign_in()).await;
+    assert!(matches!(
+        first.refused(None, 401, &[]).await,
+        Refusal::Retry(_)
+    ));
+}
+
+#[tokio::test]
+async fn the_next_login_asks_for_granted_and_missing_scopes() {
+    let server = TestServer::start().await;
+    let first = server.sign_in();
+    sign_in(&first).await;
+    let token = first.token().await.unwrap().unwrap();
+    let refusal = first
+        .refused(Some(&token), 403, &[CHALLENGE.to_owned()])
+        .await;
+    let missing = vec!["write".to_owned(), "admin".to_owned()];
+    assert_eq!(refusal, Refusal::MissingScope(missing.clone()));
+    // The token is as good as before for everything else.
+    assert_eq!(first.token().await, Ok(Some(token.clone())));
+    let other = server.sign_in();
+    let SignInState::SignedIn(facts) = other.state() else {
+        panic!("still signed in");
+    };
+    assert_eq!(facts.missing_scopes, missing);
+    let facts = sign_in(&other).await;
+    assert_eq!(facts.scopes, ["read", "write", "admin"]);
+    assert!(facts.missing_scopes.is_empty());
+    // Whoever asks with the old token gets the new one.
+    let refusal = first
+        .refused(Some(&token), 403, &[CHALLENGE.to_owned()])
+        .await;
+    assert!(matches!(refusal, Refusal::Retry(new) if new != token));
+}
+
+#[tokio::test]
+async fn client_credentials_need_no_person() {
+    let server = TestServer::start().await;
+    let settings = || AuthSettings {
+        client_id: Some("machine".to_owned()),
+        client_secret: Some(mcp_proxy_auth::Secret::new("canary-machine")),
+        grant: mcp_proxy_auth::Grant::ClientCredentials,
+        ..AuthSettings::default()
+    };
+    let first = server.sign_in_with(settings());
+    assert!(first.needs_no_person());
+    let token = first.token().await.unwrap().unwrap();
+    assert_eq!(first.token().await, Ok(Some(token.clone())));
+    let Refusal::Retry(new) = first.refused(Some(&token), 401, &[]).await else {
+        panic!("the client can ask again");
+    };
+    // The secret of the config is not stored, and where to ask is known.
+    assert!(!server.stored_text().contains("canary-machine"));
+    assert_eq!(
+        server.sign_in_with(settings()).token().await,
+        Ok(Some(new.clone()))
+    );
+    assert_eq!(server.seen("/token").len(), 2);
+    let other = server.sign_in_with(settings());
+    let refusal = other
+        .refused(Some(&new), 403, &[CHALLENGE.to_owned()])
+        .await;
+    assert!(matches!(refusal, Refusal::Retry(wider) if wider != new));
+    assert_eq!(server.seen("/token")[2].form["scope"], "read write admin");
+}
+
+#[tokio::test]
+async fn a_wrong_client_secret_is_told() {
+    let server = TestServer::start().await;
+    let settings = AuthSettings {
+        client_id: Some("machine".to_owned()),
+        client_secret: Some(mcp_proxy_auth::Secret::new("canary-wrong")),
+        grant: mcp_proxy_auth::Grant::ClientCredentials,
+        ..AuthSettings::default()
+    };
+    let refused = server.sign_in_with(settings).token().await.unwrap_err();
+    assert!(matches!(&refused, AuthError::Refused { code, .. } if code == "invalid_client"));
+    assert!(!refused.to_string().contains("canary"));
+}
+
+#[tokio::test]
+async fn a_sign_out_revokes_and_forgets() {
+    let server = TestServer::start().await;
+    let first = server.sign_in();
+    sign_in(&first).await;
+    let done = first.sign_out().await.unwrap();
+    assert!(done.was_signed_in);
+    assert_eq!(done.revocation, Revocation::Revoked);
+    assert!(server.state().valid_tokens.is_empty());
+    assert!(server.state().valid_refresh_tokens.is_empty());
+    assert_eq!(first.token().await, Ok(None));
+    assert!(!server.stored_text().contains("canary"));
+    assert!(!first.sign_out().await.unwrap().was_signed_in);
+}
+
+#[tokio::test]
+async fn a_sign_out_forgets_even_if_the_authorization_server_is_no_help() {
+    for (answer, is_offered) in [(Some(Answer::empty(500)), true), (None, false)] {
+        let server = TestServer::start().await;
+        match answer {
+            Some(answer) => server.replace("/revoke", answer),
+            None => server.change_metadata(|metadata| {
+                metadata
+                    .as_object_mut()
+                    .unwrap()
+                    .remove("revocation_endpoint");
+            }),
+        }
+        let first = server.sign_in();
+        sign_in(&first).await;
+        let done = first.sign_out().await.unwrap();
+        assert_eq!(matches!(done.revocation, Revocation::Failed(_)), is_offered);
+        assert_eq!(done.revocation == Revocation::NotOffered, !is_offered);
+        assert_eq!(first.state(), SignInState::SignedOut);
+    }
+}
+
+#[tokio::test]
+async fn a_token_of_another_person_is_not_ours_to_renew() {
+    let server = TestServer::start().await;
+    let first = server.sign_in();
+    let foreign = BearerToken::from_authorization("Bearer other").unwrap();
+    assert_eq!(
+        first.refused(Some(&foreign), 401, &[]).await,
+        Refusal::SignIn
+    );
+    assert!(server.seen("/token").is_empty());
+}
+
+fn renewals(server: &TestServer) -> usize {
+    let tokens = server.seen("/token");
+    let renewals = tokens
+        .iter()
+        .filter(|seen| seen.form["grant_type"] == "refresh_token");
+    renewals.count()
+}
