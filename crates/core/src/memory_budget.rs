@@ -117,7 +117,10 @@ impl MemoryPermit {
     /// Makes it a part of this size. If there is no room for that, the message is refused, and its part is given back.
     pub fn resize(&mut self, bytes: usize) -> Result<(), OverBudget> {
         let counter = &self.budget.0;
-        if bytes <= self.bytes {
+        if bytes == self.bytes {
+            return Ok(());
+        }
+        if bytes < self.bytes {
             counter
                 .used
                 .fetch_sub(self.bytes - bytes, Ordering::Relaxed);

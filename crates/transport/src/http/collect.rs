@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use mcp_proxy_core::{MemoryBudget, OverBudget};
+use mcp_proxy_core::{LinkEnd, MemoryBudget, OverBudget};
+use mcp_proxy_wire::Side;
 use tokio::time::timeout;
 
 use super::event_stream::LARGE;
+use super::failed_exchange::answer_broke_off;
 use super::incoming_body::IncomingBody;
+use crate::lines::too_large;
 
 /// A peer that is silent for this long in the middle of a body is given up.
 const PIECE_DEADLINE: Duration = Duration::from_secs(60);
@@ -42,6 +45,16 @@ impl CollectedBody {
             CollectedBody::NoRoom(over, _) => over.to_string(),
             CollectedBody::Broken(_, why) => why.clone(),
         }
+    }
+
+    /// The whole answer of a server, or how its exchange ends. It may have `max` bytes.
+    pub(crate) fn into_answer(self, max: usize) -> Result<Bytes, LinkEnd> {
+        Err(match self {
+            CollectedBody::Whole(bytes) => return Ok(bytes),
+            CollectedBody::Partial(read, _) => too_large(Side::Server, read.len(), max),
+            CollectedBody::NoRoom(over, _) => over.end(Side::Server),
+            CollectedBody::Broken(read, why) => answer_broke_off(read.len(), &why),
+        })
     }
 
     /// What was read and kept, whether or not it is all.

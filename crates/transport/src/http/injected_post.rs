@@ -11,7 +11,7 @@ use mcp_proxy_core::{Connection, LinkEnd};
 use mcp_proxy_wire::headers::{self, ParamHeader};
 use mcp_proxy_wire::{Body, ExchangeId, Limits, Message, Side, SseUnit, TransportEnvelope};
 
-use super::collect::{CollectedBody, collect};
+use super::collect::collect;
 use super::dial::{first_line, is_rpc};
 use super::event_collector::EventCollector;
 use super::incoming_body::IncomingBody;
@@ -110,15 +110,10 @@ impl InjectedPost {
             return self.events(&mut aside, body).await;
         }
         let memory = self.connection.run.memory();
-        let bytes = match collect(body, self.max, memory).await {
-            CollectedBody::Whole(bytes) => bytes,
-            CollectedBody::Partial(read, _) => {
-                let end = crate::lines::too_large(Side::Server, read.len(), self.max);
-                return Err(end.to_string());
-            }
-            CollectedBody::NoRoom(over, _) => return Err(over.to_string()),
-            CollectedBody::Broken(_, why) => return Err(format!("the answer broke off: {why}")),
-        };
+        let collected = collect(body, self.max, memory).await;
+        let bytes = collected
+            .into_answer(self.max)
+            .map_err(|end| end.to_string())?;
         let message = Message::parse(bytes.clone());
         let is_rpc = is_rpc(&message);
         let body = match bytes.is_empty() || (status.is_success() && !is_rpc) {

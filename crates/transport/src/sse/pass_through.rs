@@ -15,17 +15,15 @@ use mcp_proxy_core::{
     ProgressSupport, ProxyRun,
 };
 use mcp_proxy_wire::{
-    Body, Direction, ExchangeId, Frame, Id, Limits, Message, Origin, Side, Transport,
-    TransportEnvelope, encode_event, headers,
+    Body, Direction, ExchangeId, Frame, Id, Limits, Message, Origin, Transport, TransportEnvelope,
+    encode_event, headers,
 };
 
 use super::PATH;
 use super::dial::endpoint_of;
-use crate::http::collect::{CollectedBody, collect};
+use crate::http::collect::collect;
 use crate::http::dial::is_rpc;
-use crate::http::failed_exchange::{
-    answer_broke_off, dropped_response, record_failed_response, unreachable_server,
-};
+use crate::http::failed_exchange::{dropped_response, record_failed_response, unreachable_server};
 use crate::http::handler::{Handler, RequestSource};
 use crate::http::incoming_body::IncomingBody;
 use crate::http::injected_post::InjectedPost;
@@ -314,20 +312,10 @@ impl SsePassThrough {
                 RelayedBody::events(body, through, self.limits, rewrite).with_inserted_events(said);
             return Response::from_parts(parts, OutgoingBody::Relayed(Box::new(body)));
         }
-        let bytes = match collect(body, self.limits.max, self.run.memory()).await {
-            CollectedBody::Whole(bytes) => bytes,
-            CollectedBody::Partial(read, _) => {
-                let end = crate::lines::too_large(Side::Server, read.len(), self.limits.max);
-                return unreachable_server(connection, exchange, asked, &end);
-            }
-            CollectedBody::NoRoom(over, _) => {
-                let end = over.end(Side::Server);
-                return unreachable_server(connection, exchange, asked, &end);
-            }
-            CollectedBody::Broken(read, why) => {
-                let end = answer_broke_off(read.len(), &why);
-                return unreachable_server(connection, exchange, asked, &end);
-            }
+        let collected = collect(body, self.limits.max, self.run.memory()).await;
+        let bytes = match collected.into_answer(self.limits.max) {
+            Ok(bytes) => bytes,
+            Err(end) => return unreachable_server(connection, exchange, asked, &end),
         };
         // The body of an answer to a POST is a courtesy ("Accepted"), a message only when it is JSON-RPC.
         let message = Message::parse(bytes.clone());

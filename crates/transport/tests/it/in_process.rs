@@ -82,7 +82,7 @@ async fn answer(mut server: InProcessServer, caller: Option<Arc<Caller>>) {
     }
 }
 
-fn proxy_run() -> Arc<ProxyRun> {
+pub fn proxy_run() -> Arc<ProxyRun> {
     ProxyRun::new(RunOptions {
         recorder: None,
         warn: Arc::new(|text| panic!("{text}")),

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_proxy_core::intercept::NewBreakpoint;
-use mcp_proxy_core::{FrameReader, HoldOptions, MemoryBudget, ProxyRun, RunOptions};
+use mcp_proxy_core::{FrameReader, MemoryBudget, ProxyRun};
 use mcp_proxy_session::Filter;
 use mcp_proxy_transport::http::{
-    HttpLink, HttpPassThrough, Listener, ListenerLimits, ListenerOptions, RemoteServer,
-    RemoteServerOptions, Route, Routes,
+    HttpLink, HttpPassThrough, Listener, ListenerLimits, ListenerOptions, Route, Routes,
 };
 use mcp_proxy_transport::{LineReader, RemoteLinkOptions, SessionLoss};
 use mcp_proxy_wire::{Body, ErrorCode, Frame, Limits, Message, Origin, Side, StreamId, Transport};
@@ -17,36 +16,18 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::in_process;
 use crate::server::soon;
-use crate::test_proxy::{ANSWER, read_request, write_answer};
+use crate::test_proxy::{ANSWER, read_request, remote, write_answer};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 fn proxy_run(budget: usize) -> Arc<ProxyRun> {
-    let run = ProxyRun::new(RunOptions {
-        recorder: None,
-        warn: Arc::new(|text| panic!("{text}")),
-        pass_noise: false,
-        hold: HoldOptions::default(),
-    });
+    let run = in_process::proxy_run();
     run.memory().set_limit(budget);
     run
-}
-
-fn remote(server: &TcpListener) -> Arc<RemoteServer> {
-    let url = format!("http://{}/mcp", server.local_addr().unwrap());
-    let remote = RemoteServer::new(RemoteServerOptions {
-        tokens: None,
-        url: url.parse().unwrap(),
-        headers: Vec::new(),
-        ca_file: None,
-        stall: Duration::from_secs(60),
-        tools: Arc::default(),
-        proxy: None,
-    });
-    remote.unwrap()
 }
 
 /// A proxy that collects every message, because one could be held, in front of this server.
@@ -76,7 +57,7 @@ async fn pass_through(run: &Arc<ProxyRun>, server: &TcpListener) -> SocketAddr {
         .1
         .parse()
         .unwrap();
-    let handler = HttpPassThrough::new(Arc::clone(run), remote(server), limits);
+    let handler = HttpPassThrough::new(Arc::clone(run), remote(server, None), limits);
     let routes = Arc::new(Routes::new().with(handler, [Route::exact("/mcp")]));
     tokio::spawn(listener.run(routes, std::future::pending()));
     address
@@ -243,7 +224,7 @@ async fn a5_an_event_without_room_is_skipped_and_its_request_answered() {
         max: 16 * MIB,
         on_loss: SessionLoss::Reopen,
     };
-    let mut link = HttpLink::link(remote(&server), connection, options);
+    let mut link = HttpLink::link(remote(&server, None), connection, options);
     let request = Frame::message(StreamId::Only, Origin::Client, Message::parse(PING));
     link.writer.write(&mut vec![request.into()]).await.unwrap();
     let (mut stream, _) = soon(server.accept()).await.unwrap();

@@ -45,21 +45,11 @@ impl TestProxy {
             pass_noise: false,
             hold: HoldOptions::default(),
         });
-        let url = format!("http://{}/mcp", server.local_addr().unwrap());
-        let remote = RemoteServer::new(RemoteServerOptions {
-            url: url.parse().unwrap(),
-            headers: Vec::new(),
-            ca_file: None,
-            stall: Duration::from_secs(60),
-            tools: Arc::default(),
-            tokens,
-            proxy: None,
-        });
         let limits = Limits {
             cut: 1 << 16,
             max: 1 << 20,
         };
-        TestProxy(HttpPassThrough::new(run, remote.unwrap(), limits))
+        TestProxy(HttpPassThrough::new(run, remote(server, tokens), limits))
     }
 
     /// Sends a request; a POST has a message in it.
@@ -89,6 +79,21 @@ impl TestProxy {
         let body = CollectedBody::Whole(body);
         self.0.pass(&source, parts, body).await
     }
+}
+
+/// The server of this listener, with tokens for it.
+pub fn remote(server: &TcpListener, tokens: Option<Arc<dyn TokenSource>>) -> Arc<RemoteServer> {
+    let url = format!("http://{}/mcp", server.local_addr().unwrap());
+    let remote = RemoteServer::new(RemoteServerOptions {
+        url: url.parse().unwrap(),
+        headers: Vec::new(),
+        ca_file: None,
+        stall: Duration::from_secs(60),
+        tools: Arc::default(),
+        tokens,
+        proxy: None,
+    });
+    remote.unwrap()
 }
 
 /// The lines of the record in this folder.

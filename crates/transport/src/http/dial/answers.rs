@@ -9,7 +9,7 @@ use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
 use mcp_proxy_wire::{Body, ErrorCode, Id, Kind, Limits, Message, Side, SseUnit};
 
-use super::super::collect::{CollectedBody, collect};
+use super::super::collect::collect;
 use super::super::event_collector::EventCollector;
 use super::super::incoming_body::IncomingBody;
 use super::super::relayed_body::event_frame;
@@ -44,13 +44,10 @@ impl HttpLink {
             }
             return;
         }
-        let end = match collect(body, self.max, self.answers.memory()).await {
-            CollectedBody::Whole(bytes) => return self.receive_whole(parts, bytes, posted).await,
-            CollectedBody::Partial(read, _) => {
-                crate::lines::too_large(Side::Server, read.len(), self.max)
-            }
-            CollectedBody::NoRoom(over, _) => over.end(Side::Server),
-            CollectedBody::Broken(_, why) => http_failure(format!("the answer broke off: {why}")),
+        let collected = collect(body, self.max, self.answers.memory()).await;
+        let end = match collected.into_answer(self.max) {
+            Ok(bytes) => return self.receive_whole(parts, bytes, posted).await,
+            Err(end) => end,
         };
         if !parts.status.is_success() || posted.asked.is_empty() {
             self.answers.note_untaken(posted, &end.to_string());
