@@ -238,9 +238,13 @@ impl ServerSignIn {
     /// person's sign-in comes first.
     pub(crate) async fn store_login(
         &self,
-        sign_in: SignIn,
+        mut sign_in: SignIn,
         secrets: SignInSecrets,
     ) -> Result<SignInFacts, AuthError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default().as_nanos();
+        // It fits for centuries.
+        sign_in.login = u64::try_from(now).unwrap_or_default();
         let _lock = self.lock().await.ok();
         self.store(sign_in, secrets).await
     }

@@ -116,6 +116,7 @@ impl ServerSignIn {
             client_secret: stored.secrets.client_secret.clone(),
         };
         let mut sign_in = self.entry(&answer, answer.scopes(&old.scopes));
+        sign_in.login = old.login;
         sign_in.account = old.account;
         // Client credentials are as good as a refresh token.
         sign_in.can_refresh = secrets.refresh_token.is_some() || self.needs_no_person();

@@ -29,6 +29,8 @@ pub(crate) struct TokensDocument {
 pub(crate) struct SignIn {
     /// Grows with every write, so that the file never looks unchanged.
     pub(crate) changes: u64,
+    /// When the person signed in, in nanoseconds of Unix time: no two logins have the same.
+    pub(crate) login: u64,
     /// Whether there are tokens, and where.
     pub(crate) secrets: SecretsPlace,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,6 +141,7 @@ impl SignIn {
             can_refresh: self.can_refresh,
             scopes: self.scopes.clone(),
             missing_scopes: self.missing_scopes.clone(),
+            login: self.login,
         }
     }
 }

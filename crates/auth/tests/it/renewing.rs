@@ -1,6 +1,8 @@
 //! Tokens that expire or are refused, for one process and for several.
 
-use mcp_proxy_auth::{AuthError, AuthSettings, BearerToken, Refusal, Revocation, SignInState};
+use mcp_proxy_auth::{
+    AuthError, AuthSettings, BearerToken, Refusal, Revocation, SignInFacts, SignInState,
+};
 
 use crate::authorization_server::{Answer, TestServer};
 use crate::browser::sign_in;
@@ -68,6 +70,22 @@ async fn a_refused_token_is_renewed_and_a_refused_new_one_needs_a_person() {
     // It may end sooner than was said.
     let refusal = first.refused(Some(&new), 401, &[]).await;
     assert!(matches!(refusal, Refusal::Retry(newer) if newer != new));
+}
+
+#[tokio::test]
+async fn a_renewal_keeps_the_number_of_its_login_and_another_login_has_another() {
+    let server = TestServer::start().await;
+    server.state().lifetime = None;
+    let first = server.sign_in();
+    let facts = sign_in(&first).await;
+    let old = first.token().await.unwrap().unwrap();
+    let renewed = first.refused(Some(&old), 401, &[]).await;
+    assert!(matches!(renewed, Refusal::Retry(_)));
+    assert_eq!(first.state(), SignInState::SignedIn(facts.clone()));
+    let again = sign_in(&first).await;
+    assert_ne!(again.login, facts.login);
+    let login = facts.login;
+    assert_eq!(SignInFacts { login, ..again }, facts);
 }
 
 #[tokio::test]
