@@ -113,7 +113,7 @@ impl ServerSignIn {
         match stored.token() {
             Some(token) if !stored.is_due() => Ok(Some(token)),
             None if !self.needs_no_person() => Ok(None),
-            _ => self.renewed(None).await,
+            _ => self.renewed(None, &[]).await,
         }
     }
 
@@ -194,12 +194,16 @@ impl ServerSignIn {
     ) -> Result<Vec<String>, AuthError> {
         let stored = self.load().await?;
         let named = discovery.manager.select_initial_scopes(&[]).await;
+        let missing = match self.needs_no_person() {
+            true => &[],
+            false => stored.sign_in.missing_scopes.as_slice(),
+        };
         let mut scopes: Vec<String> = Vec::new();
         let all = named
             .iter()
             .chain(&self.settings().scopes)
             .chain(&stored.sign_in.scopes)
-            .chain(&stored.sign_in.missing_scopes)
+            .chain(missing)
             .chain(extra);
         for scope in all {
             if !scopes.contains(scope) {

@@ -180,6 +180,25 @@ impl SignIns {
         Ok(missing)
     }
 
+    /// Forgets scopes that the authorization server does not grant. Those of a sign-in that has not ended are granted.
+    pub(crate) fn drop_scopes(&self, key: &ServerKey, refused: &[String]) -> Result<(), AuthError> {
+        let _lock = self.write_lock()?;
+        let Some(old) = self.sign_in(key)? else {
+            return Ok(());
+        };
+        let mut sign_in = old.clone();
+        sign_in
+            .missing_scopes
+            .retain(|scope| !refused.contains(scope));
+        if sign_in.secrets == SecretsPlace::None {
+            sign_in.scopes.retain(|scope| !refused.contains(scope));
+        }
+        match sign_in == old {
+            true => Ok(()),
+            false => self.put(key, sign_in),
+        }
+    }
+
     /// Locks a server's tokens for their renewal. `None`: another one has the lock.
     pub(crate) fn try_lock(&self, key: &ServerKey) -> Result<Option<std::fs::File>, AuthError> {
         let digest = ring::digest::digest(&ring::digest::SHA256, key.as_str().as_bytes());

@@ -3,6 +3,7 @@
 use rmcp::transport::auth::WWWAuthenticateParams;
 
 use super::ServerSignIn;
+use crate::oauth_error::refuses_scopes;
 use crate::{AuthError, BearerToken, Refusal};
 
 /// A server does not make the list of scopes grow for ever.
@@ -32,6 +33,7 @@ impl ServerSignIn {
     pub async fn refused_again(&self, status: u16, challenges: &[String]) -> Refusal {
         match (status, self.wanted_scopes(challenges)) {
             (401, _) if !wants_another_scheme(challenges) => Refusal::SignIn,
+            (403, Some(scopes)) if self.needs_no_person() => Refusal::MissingScope(scopes),
             (403, Some(scopes)) => match self.remember(scopes).await {
                 Ok(missing) => Refusal::MissingScope(missing),
                 Err(error) => Refusal::Failed(error),
@@ -44,7 +46,7 @@ impl ServerSignIn {
         let token = match used {
             // Somebody may have signed in since.
             None => self.token().await,
-            Some(used) => self.renewed(Some(used.clone())).await,
+            Some(used) => self.renewed(Some(used.clone()), &[]).await,
         };
         match token {
             Ok(Some(token)) if Some(&token) != used => Refusal::Retry(token),
@@ -54,18 +56,25 @@ impl ServerSignIn {
     }
 
     async fn lacks_scopes(&self, used: Option<&BearerToken>, scopes: Vec<String>) -> Refusal {
-        let missing = match self.remember(scopes).await {
+        // A machine asks for them at once, and never again if it may not have them.
+        let is_machine = self.needs_no_person();
+        let missing = match is_machine {
+            true => Ok(scopes),
+            false => self.remember(scopes).await,
+        };
+        let missing = match missing {
             Ok(missing) => missing,
             Err(error) => return Refusal::Failed(error),
         };
         let token = match used {
-            Some(used) if self.needs_no_person() => self.renewed(Some(used.clone())).await,
+            Some(used) if is_machine => self.renewed(Some(used.clone()), &missing).await,
             _ => self.token().await,
         };
         match token {
             // Somebody has signed in with more scopes since.
             Ok(Some(token)) if Some(&token) != used => Refusal::Retry(token),
             Ok(_) => Refusal::MissingScope(missing),
+            Err(error) if is_machine && refuses_scopes(&error) => Refusal::MissingScope(missing),
             Err(error) => Refusal::Failed(error),
         }
     }
@@ -76,6 +85,17 @@ impl ServerSignIn {
             sign_ins.add_missing_scopes(key, scopes, MISSING_SCOPES_MAX)
         })
         .await
+    }
+
+    /// The authorization server refused a login that asked for `asked`: the next one must not fail for the same reason.
+    pub(crate) async fn scopes_were_refused(&self, error: &AuthError, asked: &[String]) {
+        if refuses_scopes(error) {
+            let asked = asked.to_vec();
+            // The refusal is the error to tell. Without the store, there was nothing to ask for either.
+            let _ = self
+                .with_store(move |sign_ins, key| sign_ins.drop_scopes(key, &asked))
+                .await;
+        }
     }
 
     /// The scopes of an `insufficient_scope` challenge.

@@ -16,14 +16,15 @@ const LOCK_DEADLINE: Duration = Duration::from_secs(45);
 const LOCK_POLL: Duration = Duration::from_millis(20);
 
 impl ServerSignIn {
-    /// A token that is neither due nor `refused`. `None`: a person has to sign in.
+    /// A token that is neither due nor `refused`. `None`: a person has to sign in. A machine asks for the `more` scopes too.
     pub(super) async fn renewed(
         &self,
         refused: Option<BearerToken>,
+        more: &[String],
     ) -> Result<Option<BearerToken>, AuthError> {
-        let sign_in = self.clone();
+        let (sign_in, more) = (self.clone(), more.to_vec());
         // It goes on if the request that wants it is cancelled: a refresh token that was sent may be worth nothing afterwards.
-        let renewal = tokio::spawn(async move { sign_in.renew(refused).await });
+        let renewal = tokio::spawn(async move { sign_in.renew(refused, &more).await });
         renewal.await.unwrap_or_else(|error| {
             Err(AuthError::Folder {
                 why: error.to_string(),
@@ -31,7 +32,11 @@ impl ServerSignIn {
         })
     }
 
-    async fn renew(&self, refused: Option<BearerToken>) -> Result<Option<BearerToken>, AuthError> {
+    async fn renew(
+        &self,
+        refused: Option<BearerToken>,
+        more: &[String],
+    ) -> Result<Option<BearerToken>, AuthError> {
         let _turn = self.shared.renewing.lock().await;
         let _lock = self.lock().await?;
         // Somebody else may have renewed it meanwhile.
@@ -41,7 +46,7 @@ impl ServerSignIn {
             return Ok(token);
         }
         let renewed = match self.needs_no_person() {
-            true => self.ask_as_client(&stored).await.map(Some),
+            true => self.ask_as_client(&stored, more).await.map(Some),
             false => self.refresh(&stored).await,
         };
         match renewed {
@@ -72,7 +77,11 @@ impl ServerSignIn {
     }
 
     /// The client credentials grant. Where to ask is found out the first time.
-    async fn ask_as_client(&self, stored: &StoredSignIn) -> Result<BearerToken, AuthError> {
+    async fn ask_as_client(
+        &self,
+        stored: &StoredSignIn,
+        more: &[String],
+    ) -> Result<BearerToken, AuthError> {
         let mut stored = stored.clone();
         let mut scopes = stored.sign_in.scopes.clone();
         if stored.sign_in.authorization_server.is_none() {
@@ -82,7 +91,7 @@ impl ServerSignIn {
             stored.sign_in.authorization_server = Some(discovery.authorization_server());
         }
         stored.sign_in.client_id = self.settings().client_id.clone();
-        for scope in &stored.sign_in.missing_scopes {
+        for scope in more {
             if !scopes.contains(scope) {
                 scopes.push(scope.clone());
             }

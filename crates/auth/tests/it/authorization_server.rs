@@ -37,6 +37,8 @@ pub struct State {
     /// In token answers.
     pub id_token: Option<String>,
     pub omits_issuer: bool,
+    /// Scopes that nobody gets.
+    pub unknown_scopes: HashSet<&'static str>,
     issued: u32,
     codes: HashMap<String, HashMap<String, String>>,
     pub valid_tokens: HashSet<String>,
@@ -259,6 +261,14 @@ impl State {
         }
     }
 
+    fn asks_too_much(&self, form: &HashMap<String, String>) -> bool {
+        let mut asked = form
+            .get("scope")
+            .into_iter()
+            .flat_map(|scope| scope.split(' '));
+        asked.any(|scope| self.unknown_scopes.contains(scope))
+    }
+
     fn protected(&self, seen: &Seen) -> Answer {
         let token = seen.headers.get("authorization");
         let token = token.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
@@ -282,8 +292,12 @@ impl State {
         let code = format!("canary-code-{}", self.issued);
         self.codes.insert(code.clone(), form.clone());
         let mut back = Url::parse(&form["redirect_uri"]).unwrap();
+        let (name, value) = match self.asks_too_much(form) {
+            true => ("error", "invalid_scope"),
+            false => ("code", code.as_str()),
+        };
         back.query_pairs_mut()
-            .append_pair("code", &code)
+            .append_pair(name, value)
             .append_pair("state", &form["state"]);
         if !self.omits_issuer {
             back.query_pairs_mut().append_pair("iss", &self.base);
@@ -297,6 +311,9 @@ impl State {
             |code: &str| Answer::json(400, &json!({"error": code, "error_description": "canary"}));
         if form.get("resource") != Some(&format!("{}/mcp", self.base)) {
             return refused("invalid_target");
+        }
+        if self.asks_too_much(form) {
+            return refused("invalid_scope");
         }
         let scope = match form["grant_type"].as_str() {
             "authorization_code" => {

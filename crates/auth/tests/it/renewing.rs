@@ -1,11 +1,13 @@
 //! Tokens that expire or are refused, for one process and for several.
 
 use mcp_proxy_auth::{
-    AuthError, AuthSettings, BearerToken, Refusal, Revocation, SignInFacts, SignInState,
+    AuthError, AuthSettings, BearerToken, Grant, Refusal, Revocation, Secret, SignInFacts,
+    SignInState,
 };
+use serde_json::json;
 
 use crate::authorization_server::{Answer, TestServer};
-use crate::browser::sign_in;
+use crate::browser::{redirect_of, sign_in, visit};
 
 const CHALLENGE: &str = "Bearer error=\"insufficient_scope\", scope=\"write admin\"";
 
@@ -173,13 +175,7 @@ async fn the_next_login_asks_for_granted_and_missing_scopes() {
 #[tokio::test]
 async fn client_credentials_need_no_person() {
     let server = TestServer::start().await;
-    let settings = || AuthSettings {
-        client_id: Some("machine".to_owned()),
-        client_secret: Some(mcp_proxy_auth::Secret::new("canary-machine")),
-        grant: mcp_proxy_auth::Grant::ClientCredentials,
-        ..AuthSettings::default()
-    };
-    let first = server.sign_in_with(settings());
+    let first = server.sign_in_with(machine());
     assert!(first.needs_no_person());
     let token = first.token().await.unwrap().unwrap();
     assert_eq!(first.token().await, Ok(Some(token.clone())));
@@ -189,11 +185,11 @@ async fn client_credentials_need_no_person() {
     // The secret of the config is not stored, and where to ask is known.
     assert!(!server.stored_text().contains("canary-machine"));
     assert_eq!(
-        server.sign_in_with(settings()).token().await,
+        server.sign_in_with(machine()).token().await,
         Ok(Some(new.clone()))
     );
     assert_eq!(server.seen("/token").len(), 2);
-    let other = server.sign_in_with(settings());
+    let other = server.sign_in_with(machine());
     let refusal = other
         .refused(Some(&new), 403, &[CHALLENGE.to_owned()])
         .await;
@@ -202,13 +198,69 @@ async fn client_credentials_need_no_person() {
 }
 
 #[tokio::test]
+async fn a_scope_that_a_machine_may_not_have_is_missing_and_costs_no_other_token() {
+    let server = TestServer::start().await;
+    server.state().unknown_scopes.insert("admin");
+    let machine = server.sign_in_with(machine());
+    let token = machine.token().await.unwrap().unwrap();
+    for _ in 0..2 {
+        let refusal = machine
+            .refused(Some(&token), 403, &[CHALLENGE.to_owned()])
+            .await;
+        let missing = vec!["write".to_owned(), "admin".to_owned()];
+        assert_eq!(refusal, Refusal::MissingScope(missing));
+    }
+    assert_eq!(machine.token().await, Ok(Some(token.clone())));
+    let again = machine.refused(Some(&token), 401, &[]).await;
+    assert!(matches!(again, Refusal::Retry(_)), "{again:?}");
+    assert!(!server.stored_text().contains("admin"));
+}
+
+#[tokio::test]
+async fn a_login_that_is_refused_for_its_scopes_is_not_refused_again() {
+    let server = TestServer::start().await;
+    let first = server.sign_in();
+    sign_in(&first).await;
+    server.state().unknown_scopes.insert("admin");
+    for is_pasted in [true, false] {
+        let token = first.token().await.unwrap().unwrap();
+        first
+            .refused(Some(&token), 403, &[CHALLENGE.to_owned()])
+            .await;
+        let mut login = first.begin(&[]).await.unwrap();
+        let refused = match is_pasted {
+            true => {
+                let back = redirect_of(login.url()).await;
+                login.pasted(back.as_str()).await
+            }
+            false => visit(&mut login).await.0,
+        };
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, AuthError::Refused { code, .. } if code == "invalid_scope"));
+        assert_eq!(sign_in(&first).await.scopes, ["read"]);
+    }
+}
+
+#[tokio::test]
+async fn a_registration_that_is_refused_for_its_scopes_is_not_refused_again() {
+    let server = TestServer::start().await;
+    let first = server.sign_in();
+    let challenge = CHALLENGE.to_owned();
+    let refusal = first.refused(None, 403, &[challenge]).await;
+    assert!(matches!(refusal, Refusal::MissingScope(_)));
+    let answer = Answer::json(400, &json!({"error": "invalid_client_metadata"}));
+    server.replace("/register", answer);
+    assert!(first.begin(&[]).await.is_err());
+    server.state().replaced.clear();
+    assert_eq!(sign_in(&first).await.scopes, ["read"]);
+}
+
+#[tokio::test]
 async fn a_wrong_client_secret_is_told() {
     let server = TestServer::start().await;
     let settings = AuthSettings {
-        client_id: Some("machine".to_owned()),
-        client_secret: Some(mcp_proxy_auth::Secret::new("canary-wrong")),
-        grant: mcp_proxy_auth::Grant::ClientCredentials,
-        ..AuthSettings::default()
+        client_secret: Some(Secret::new("canary-wrong")),
+        ..machine()
     };
     let refused = server.sign_in_with(settings).token().await.unwrap_err();
     assert!(matches!(&refused, AuthError::Refused { code, .. } if code == "invalid_client"));
@@ -262,6 +314,16 @@ async fn a_token_of_another_person_is_not_ours_to_renew() {
         Refusal::SignIn
     );
     assert!(server.seen("/token").is_empty());
+}
+
+/// The settings of a client that needs no person.
+fn machine() -> AuthSettings {
+    AuthSettings {
+        client_id: Some("machine".to_owned()),
+        client_secret: Some(Secret::new("canary-machine")),
+        grant: Grant::ClientCredentials,
+        ..AuthSettings::default()
+    }
 }
 
 fn renewals(server: &TestServer) -> usize {
