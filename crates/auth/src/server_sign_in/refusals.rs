@@ -8,6 +8,7 @@ use crate::{AuthError, BearerToken, Refusal};
 
 /// A server does not make the list of scopes grow for ever.
 const MISSING_SCOPES_MAX: usize = 64;
+const SCOPE_MAX: usize = 256;
 
 impl ServerSignIn {
     /// What to do after the server has refused a request with 401 or 403. `used` is the token that the request carried, if
@@ -105,8 +106,15 @@ impl ServerSignIn {
             .map(|text| WWWAuthenticateParams::parse(text, &self.shared.server));
         let mut insufficient = parsed.filter(WWWAuthenticateParams::is_insufficient_scope);
         let scope = insufficient.next()?.scope.unwrap_or_default();
-        Some(scope.split_whitespace().map(str::to_owned).collect())
+        let scopes = scope.split_whitespace().filter(|scope| is_scope(scope));
+        Some(scopes.take(MISSING_SCOPES_MAX).map(str::to_owned).collect())
     }
+}
+
+/// RFC 6749, appendix A.4, and no longer than anybody's scopes are.
+fn is_scope(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
+    text.len() <= SCOPE_MAX && text.bytes().all(is_allowed)
 }
 
 /// Whether the server wants something else than OAuth's tokens. One that does not say what it wants may want them.

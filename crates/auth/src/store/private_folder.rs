@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::Generation;
 
-/// Larger files were not written by us.
+/// Larger files are neither read nor written.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 
 /// The folder, open: whatever is renamed around it, files go into this one. One that was deleted is replaced by the one that
@@ -66,12 +66,14 @@ impl PrivateFolder {
         };
         check_file(&file.metadata()?)?;
         let mut contents = Vec::new();
-        file.take(FILE_MAX).read_to_end(&mut contents)?;
+        file.take(FILE_MAX + 1).read_to_end(&mut contents)?;
+        check_size(&contents)?;
         Ok(Some(contents))
     }
 
     /// Replaces a file as a whole: whoever reads it, and whenever this process dies, it has the old contents or the new.
     pub(crate) fn replace(&self, name: &str, contents: &[u8]) -> io::Result<()> {
+        check_size(contents)?;
         let folder = self.folder_to_write()?;
         let temporary = format!("{name}.{}.tmp", std::process::id());
         let flags =
@@ -136,6 +138,13 @@ fn check_file(facts: &Metadata) -> io::Result<()> {
         (false, _) => Err(refusal("it is not a regular file")),
         (_, false) => Err(refusal("it belongs to another user")),
         (true, true) => Ok(()),
+    }
+}
+
+fn check_size(contents: &[u8]) -> io::Result<()> {
+    match contents.len() as u64 > FILE_MAX {
+        true => Err(refusal("it would be too large")),
+        false => Ok(()),
     }
 }
 

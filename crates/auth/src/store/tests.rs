@@ -9,7 +9,7 @@ use url::Url;
 use super::keychain::Keychain;
 use super::{SecretsPlace, SignIn, SignInSecrets, SignIns, TokenStoreChoice};
 use crate::server_key::ServerKey;
-use crate::{Secret, SignInState};
+use crate::{AuthError, Secret, SignInState};
 
 fn key() -> ServerKey {
     ServerKey::new(&Url::parse("https://mcp.example.com/mcp").unwrap())
@@ -163,6 +163,24 @@ fn a_damaged_file_is_an_error_and_nobody_is_signed_in() {
     std::fs::write(folder.path().join("a/sign-ins.json"), b"{").unwrap();
     assert!(sign_ins.load(&key()).is_err());
     assert_eq!(sign_ins.state(key().url()), SignInState::SignedOut);
+}
+
+#[test]
+fn what_would_make_a_file_too_large_is_not_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let keychain = mock::Store::new().unwrap();
+    let sign_ins = open(&folder, &keychain, TokenStoreChoice::File);
+    sign_ins
+        .store(&key(), SignIn::default(), secrets("canary"))
+        .unwrap();
+    let huge = SignIn {
+        scopes: vec!["x".repeat(16 * 1024 * 1024)],
+        ..SignIn::default()
+    };
+    let other = ServerKey::new(&Url::parse("https://other.example.com").unwrap());
+    let refused = sign_ins.store(&other, huge, secrets("other"));
+    assert!(matches!(refused, Err(AuthError::File { .. })));
+    assert_eq!(token_of(&sign_ins).as_deref(), Some("canary"));
 }
 
 #[test]

@@ -173,6 +173,24 @@ async fn the_next_login_asks_for_granted_and_missing_scopes() {
 }
 
 #[tokio::test]
+async fn what_is_no_scope_is_not_kept() {
+    let server = TestServer::start().await;
+    let first = server.sign_in();
+    let long = "x".repeat(257);
+    let many: Vec<String> = (0..100).map(|number| format!("scope{number}")).collect();
+    let many = many.join(" ");
+    for (scopes, expected) in [(format!("{long} a\u{e4} b\\\\c write"), 1), (many, 64)] {
+        let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scopes}\"");
+        let refusal = first.refused(None, 403, &[challenge]).await;
+        let Refusal::MissingScope(missing) = refusal else {
+            panic!("it lacks scopes");
+        };
+        assert_eq!(missing.len(), expected);
+        assert_eq!(missing[0], "write");
+    }
+}
+
+#[tokio::test]
 async fn client_credentials_need_no_person() {
     let server = TestServer::start().await;
     let first = server.sign_in_with(machine());
