@@ -10,15 +10,16 @@ use crate::catalog::ServerIndex;
 use crate::server_link::{CallId, LinkId};
 use crate::sign_in_need::SignInNeed;
 
-/// What has happened to the user's sign-in to a server.
+/// What has happened to the user's sign-in to a server. A token that was renewed is no change: a server that refuses every token
+/// would be asked for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignInChange {
-    /// The user has signed in, signed out, or signed in as somebody else.
+    /// The user has signed in, perhaps as somebody else.
     Account,
-    /// The same account may do more or less than before.
+    /// The same account may do more than before.
     Scopes,
-    /// The tokens are new.
-    Renewed,
+    /// The user has signed out, or the sign-in has ended.
+    SignedOut,
 }
 
 impl Hub {
@@ -32,10 +33,11 @@ impl Hub {
             return;
         }
         match (change, &server.sign_in_need) {
+            // Calls that wait for a person wait on: nobody has come.
+            (SignInChange::SignedOut, _) => return self.reconnect(index, now),
             (SignInChange::Account, _) | (_, Some(_)) => self.reconnect(index, now),
             (SignInChange::Scopes, None) if server.is_running() => self.list_again(index, now),
             (SignInChange::Scopes, None) => {}
-            (SignInChange::Renewed, None) => return,
         }
         self.resume_signed_in(index, now);
     }

@@ -221,24 +221,12 @@ fn a_login_or_logout_reconnects_the_server() {
     hub.sign_in_changed(SignInChange::Account);
     hub.start_server(1, ECHO);
     assert!(hub.status()[0].starts_with("a Ready"), "{:?}", hub.status());
-    hub.sign_in_changed(SignInChange::Account);
+    hub.sign_in_changed(SignInChange::SignedOut);
     let text = hub.take();
     assert!(text.contains("! close S1\n! dial S1"), "{text}");
     refuse(&mut hub);
     assert!(needs_sign_in(&hub));
     assert_eq!(hub.restarts(), 0);
-}
-
-#[test]
-fn a_renewed_token_changes_nothing_unless_the_server_waits_for_it() {
-    let mut hub = Transcript::ready(ECHO);
-    hub.client_says(1, &call(1, "a_echo"));
-    hub.take();
-    hub.sign_in_changed(SignInChange::Renewed);
-    assert_eq!(hub.take(), "! sign-in: Renewed\n");
-    let mut hub = refused();
-    hub.sign_in_changed(SignInChange::Renewed);
-    assert!(hub.take().contains("! dial S1"));
 }
 
 #[test]

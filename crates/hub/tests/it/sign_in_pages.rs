@@ -85,6 +85,27 @@ fn a_login_in_a_terminal_continues_the_call_too() {
     assert!(hub.take().contains(r#""method":"tools/call""#));
 }
 
+/// The authorization server has ended the sign-in, which is why the page was opened.
+#[test]
+fn a_sign_in_that_ends_leaves_the_open_page_to_its_person() {
+    let mut hub = legacy();
+    let question = asked(&mut hub);
+    say_action(&mut hub, &question, "accept");
+    hub.take();
+    hub.sign_in_changed(SignInChange::SignedOut);
+    refuse(&mut hub);
+    let text = hub.take();
+    assert!(
+        !text.contains("C1<") && !text.contains("sign-in S1"),
+        "{text}"
+    );
+    assert!(!text.contains("! end sign-in"), "{text}");
+    hub.sign_in_changed(SignInChange::Account);
+    hub.sign_in_ended(Ok(()));
+    hub.start_server(1, ECHO);
+    assert!(hub.take().contains(r#""method":"tools/call""#));
+}
+
 #[test]
 fn who_cancels_is_told_what_to_run() {
     for action in ["cancel", "decline"] {

@@ -185,6 +185,7 @@ pub fn reload(config: &Config, hub: &HubTarget) -> Result<()> {
         Ok((server, route))
     });
     let servers = servers.collect::<Result<Vec<_>>>()?;
+    sign_ins::note_new_servers(config, hub);
     driver.reconfigure(settings, servers);
     let names = |names: &[ServerName]| {
         let names: Vec<&str> = names.iter().map(ServerName::as_str).collect();

@@ -71,9 +71,22 @@ async fn signed_in(
     Ok(())
 }
 
+/// Remembers the sign-ins of servers that are new in the configuration, so that the next login to one is noticed.
+pub fn note_new_servers(config: &Config, hub: &HubTarget) {
+    let servers = hub.current_servers();
+    let mut seen = (hub.seen_sign_ins.lock()).unwrap_or_else(PoisonError::into_inner);
+    for server in servers {
+        if let Some(sign_in) = sign_in_of(config, &server) {
+            let key = (server.name().to_owned(), sign_in.server().to_owned());
+            seen.entry(key).or_insert_with(|| sign_in.state());
+        }
+    }
+}
+
 /// Tells the hub about logins and logouts, wherever they were made.
 pub async fn follow(config: Config, hub: HubTarget) {
-    look_aside(&config, &hub, |_, _| ()).await;
+    let first = (config.clone(), hub.clone());
+    let _ = tokio::task::spawn_blocking(move || note_new_servers(&first.0, &first.1)).await;
     let mut seen = None;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -122,7 +135,7 @@ fn look(config: &Config, hub: &HubTarget, tell: impl Fn(&str, SignInChange)) {
         // Somebody may have signed in and out again since the last look.
         let is_over = now == SignInState::SignedOut && used.contains(sign_in.server());
         let change = match is_over {
-            true => Some(SignInChange::Account),
+            true => Some(SignInChange::SignedOut),
             false => change(before, &now),
         };
         if let Some(change) = change {
@@ -131,25 +144,33 @@ fn look(config: &Config, hub: &HubTarget, tell: impl Fn(&str, SignInChange)) {
     }
 }
 
-/// What has happened to a sign-in. Scopes that a call has lacked since are no change.
+/// What has happened to a sign-in: every login has a number of its own. What changes without one (other tokens, a later expiry,
+/// scopes that a call has lacked) is no change.
 fn change(before: Option<SignInState>, now: &SignInState) -> Option<SignInChange> {
-    let (before, now) = match (before, now) {
-        (Some(SignInState::SignedIn(before)), SignInState::SignedIn(now)) => (before, now),
-        (Some(SignInState::SignedOut) | None, SignInState::SignedOut) => return None,
-        // The server is new.
-        (None, SignInState::SignedIn(_)) => return Some(SignInChange::Renewed),
-        (Some(_), _) => return Some(SignInChange::Account),
+    let before = match before {
+        Some(SignInState::SignedIn(facts)) => Some(facts),
+        Some(SignInState::SignedOut) | None => None,
     };
-    let who = |facts: &SignInFacts| (facts.issuer.clone(), facts.account.clone());
-    if who(&before) != who(now) {
-        Some(SignInChange::Account)
-    } else if before.scopes != now.scopes {
-        Some(SignInChange::Scopes)
-    } else if (before.until, before.can_refresh) != (now.until, now.can_refresh) {
-        Some(SignInChange::Renewed)
-    } else {
-        None
+    match (before, now) {
+        (None, SignInState::SignedOut) => None,
+        (Some(_), SignInState::SignedOut) => Some(SignInChange::SignedOut),
+        // The first token of a client that needs no person.
+        (None, SignInState::SignedIn(now)) if now.login == 0 => None,
+        (None, SignInState::SignedIn(_)) => Some(SignInChange::Account),
+        (Some(before), SignInState::SignedIn(now)) if before.login == now.login => None,
+        (Some(before), SignInState::SignedIn(now)) => Some(match is_same_with_more(&before, now) {
+            true => SignInChange::Scopes,
+            false => SignInChange::Account,
+        }),
     }
+}
+
+/// Whether it is certainly the same account, which may do more than before.
+fn is_same_with_more(before: &SignInFacts, now: &SignInFacts) -> bool {
+    let is_same = before.account.is_some()
+        && (&before.issuer, &before.account) == (&now.issuer, &now.account);
+    let has_all = before.scopes.iter().all(|scope| now.scopes.contains(scope));
+    is_same && has_all && before.scopes.len() < now.scopes.len()
 }
 
 fn is_remote(server: &HubServerTarget) -> bool {
@@ -170,35 +191,59 @@ mod tests {
             can_refresh: true,
             scopes: vec!["read".to_owned()],
             missing_scopes: Vec::new(),
+            login: 1,
+        }
+    }
+
+    fn with(edit: fn(&mut SignInFacts)) -> SignInState {
+        let mut facts = signed_in();
+        edit(&mut facts);
+        SignInState::SignedIn(facts)
+    }
+
+    #[test]
+    fn a_renewed_token_is_no_change() {
+        let same = SignInState::SignedIn(signed_in());
+        let renewed = with(|facts| facts.until = Some(SystemTime::UNIX_EPOCH));
+        let fewer = with(|facts| facts.scopes.clear());
+        let lacking = with(|facts| facts.missing_scopes.push("write".to_owned()));
+        let no_refresh = with(|facts| facts.can_refresh = false);
+        for now in [&same, &renewed, &fewer, &lacking, &no_refresh] {
+            assert_eq!(change(Some(same.clone()), now), None, "{now:?}");
         }
     }
 
     #[test]
-    fn only_what_matters_to_a_server_is_a_change() {
+    fn each_login_is_a_change_even_if_it_looks_the_same() {
         let same = SignInState::SignedIn(signed_in());
-        let with = |edit: fn(&mut SignInFacts)| {
-            let mut facts = signed_in();
-            edit(&mut facts);
-            SignInState::SignedIn(facts)
-        };
-        let other = with(|facts| facts.account = None);
-        let more = with(|facts| facts.scopes.push("write".to_owned()));
-        let renewed = with(|facts| facts.until = Some(SystemTime::UNIX_EPOCH));
-        let lacking = with(|facts| facts.missing_scopes.push("write".to_owned()));
+        let again = with(|facts| facts.login = 2);
+        let other = with(|facts| (facts.login, facts.account) = (2, Some("bob".to_owned())));
+        let unknown = with(|facts| (facts.login, facts.account) = (2, None));
+        let more = with(|facts| {
+            facts.login = 2;
+            facts.scopes.push("write".to_owned());
+        });
+        let others = with(|facts| (facts.login, facts.scopes) = (2, vec!["write".to_owned()]));
+        let machine = with(|facts| facts.login = 0);
         let out = SignInState::SignedOut;
         for (before, now, expected) in [
             (&out, &same, Some(SignInChange::Account)),
-            (&same, &out, Some(SignInChange::Account)),
+            (&out, &machine, None),
+            (&same, &out, Some(SignInChange::SignedOut)),
+            (&same, &again, Some(SignInChange::Account)),
             (&same, &other, Some(SignInChange::Account)),
+            (&same, &unknown, Some(SignInChange::Account)),
             (&same, &more, Some(SignInChange::Scopes)),
-            (&same, &renewed, Some(SignInChange::Renewed)),
-            (&same, &lacking, None),
-            (&same, &same, None),
+            (&same, &others, Some(SignInChange::Account)),
             (&out, &out, None),
         ] {
             assert_eq!(change(Some(before.clone()), now), expected, "{now:?}");
         }
-        assert_eq!(change(None, &same), Some(SignInChange::Renewed));
-        assert_eq!(change(None, &out), None);
+        let unknown_with_more = with(|facts| {
+            (facts.login, facts.account) = (3, None);
+            facts.scopes.push("write".to_owned());
+        });
+        let change = change(Some(unknown), &unknown_with_more);
+        assert_eq!(change, Some(SignInChange::Account));
     }
 }

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -99,7 +100,14 @@ fn authorization(request: &str, base: &str) -> Option<String> {
             back.query_pairs_mut().extend_pairs(answer);
             return Some(http("302 Found", &format!("location: {back}\r\n"), ""));
         }
-        "/token" => json!({"access_token": "good", "token_type": "Bearer", "expires_in": 3600}),
+        "/token" => {
+            static RENEWALS: AtomicU64 = AtomicU64::new(1);
+            let token = match body.contains("grant_type=refresh_token") {
+                true => format!("renewed-{}", RENEWALS.fetch_add(1, Ordering::Relaxed)),
+                false => "good".to_owned(),
+            };
+            json!({"access_token": token, "token_type": "Bearer", "expires_in": 3600})
+        }
         _ => return None,
     };
     Some(http("200 OK", "", &answer.to_string()))
@@ -156,24 +164,46 @@ fn http(status: &str, headers: &str, body: &str) -> String {
 
 /// What another process writes when somebody signs in.
 pub fn sign_in(home: &TestHome, server: &str, token: &str) {
-    let folder = home.path("data").join("mcp-proxy");
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(&folder).unwrap();
-    let tokens = json!({"tokens": {server: {"access-token": token}}});
-    replace(&folder, "tokens.json", &tokens);
-    let sign_in = json!({
-        "changes": 1,
-        "secrets": "file",
+    let entry = json!({
         "account": "ada",
         "expires-at": 4_000_000_000_u64,
         "can-refresh": false,
         "authorization-server": {"issuer": "http://127.0.0.1:9", "token-endpoint": "http://127.0.0.1:9/token"},
     });
-    replace(
-        &folder,
-        "sign-ins.json",
-        &json!({"sign-ins": {server: sign_in}}),
-    );
+    write_sign_in(home, server, entry, &json!({"access-token": token}));
+}
+
+/// The same, with tokens that the server itself renews. It says nothing of the account or of an expiry.
+pub fn sign_in_with_refresh(home: &TestHome, server: &ProtectedServer) {
+    let base = format!("http://{}", server.address);
+    let entry = json!({
+        "can-refresh": true,
+        "client-id": "c",
+        "authorization-server": {"issuer": base, "token-endpoint": format!("{base}/token")},
+    });
+    let tokens = json!({"access-token": "good", "refresh-token": "r"});
+    write_sign_in(home, &server.url(), entry, &tokens);
+}
+
+fn write_sign_in(home: &TestHome, server: &str, mut entry: Value, tokens: &Value) {
+    static LOGINS: AtomicU64 = AtomicU64::new(1);
+    let folder = home.path("data").join("mcp-proxy");
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(&folder).unwrap();
+    put(&folder, "tokens.json", "tokens", server, tokens);
+    let login = LOGINS.fetch_add(1, Ordering::Relaxed);
+    entry["login"] = json!(login);
+    entry["changes"] = json!(login);
+    entry["secrets"] = json!("file");
+    put(&folder, "sign-ins.json", "sign-ins", server, &entry);
+}
+
+/// Puts a server's entry into a file. Others stay.
+fn put(folder: &Path, file: &str, list: &str, server: &str, entry: &Value) {
+    let old = std::fs::read(folder.join(file)).unwrap_or_default();
+    let mut content: Value = serde_json::from_slice(&old).unwrap_or_default();
+    content[list][server] = entry.clone();
+    replace(folder, file, &content);
 }
 
 fn replace(folder: &Path, name: &str, content: &Value) {

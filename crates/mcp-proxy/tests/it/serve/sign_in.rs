@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use url::{Position, Url};
 
-use super::protected_server::{ProtectedServer, sign_in};
+use super::protected_server::{ProtectedServer, sign_in, sign_in_with_refresh};
 use super::test_hub::{TestHub, time};
 use crate::control::test_home::{TestHome, ok};
 use crate::programs::{INITIALIZED, StdioProgram, request};
@@ -106,6 +106,48 @@ fn a_token_that_is_refused_in_the_middle_fails_the_call_with_what_to_do() {
         hub.answer("tools/call", &call).get("result").is_some()
     });
     assert_eq!(state(&hub, "a"), "ready");
+}
+
+#[test]
+fn a_server_that_refuses_every_renewed_token_is_not_asked_for_ever() {
+    let server = ProtectedServer::start();
+    let home = TestHome::new();
+    sign_in_with_refresh(&home, &server);
+    *server.accepted.lock().unwrap() = "none";
+    let other = ProtectedServer::start();
+    let config = json!({"mcpServers": {"a": {"url": server.url()}, "b": {"url": other.url()}}});
+    let hub = TestHub::start_in(home, &config, &[]);
+    hub.until("both need a sign-in", |hub| {
+        hub.states()
+            .iter()
+            .all(|(_, state)| state == "needs sign-in")
+    });
+    // The token and the renewed one.
+    assert_eq!(server.count("initialize"), 2);
+    // The hub sees both that login and the renewal.
+    sign_in(&hub.home, &other.url(), "good");
+    hub.until("a login is noticed", |hub| hub.is_ready("b"));
+    sign_in(&hub.home, &other.url(), "bad");
+    hub.until("the next login is noticed", |hub| {
+        state(hub, "b") == "needs sign-in"
+    });
+    assert_eq!(state(&hub, "a"), "needs sign-in");
+    assert_eq!(server.count("initialize"), 2);
+}
+
+#[test]
+fn a_login_that_looks_like_the_one_before_is_noticed() {
+    let server = ProtectedServer::start();
+    let home = TestHome::new();
+    sign_in(&home, &server.url(), "good");
+    *server.accepted.lock().unwrap() = "better";
+    let config = json!({"mcpServers": {"a": {"url": server.url()}}});
+    let hub = TestHub::start_in(home, &config, &[]);
+    hub.until("it needs a sign-in", |hub| {
+        state(hub, "a") == "needs sign-in"
+    });
+    sign_in(&hub.home, &server.url(), "better");
+    hub.until("the login is noticed", |hub| hub.is_ready("a"));
 }
 
 #[test]
