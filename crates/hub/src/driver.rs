@@ -21,7 +21,7 @@ use mcp_proxy_core::{
     run_in_background,
 };
 use mcp_proxy_spill::{SpillOwner, SpillStore};
-use mcp_proxy_wire::{ErrorCode, Frame, Message, Side};
+use mcp_proxy_wire::{ErrorCode, Frame, Message, Origin, Side};
 use rustc_hash::FxHashMap;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Notify, mpsc, watch};
@@ -423,7 +423,9 @@ impl HubDriver {
                 RefusedBy::Client(client) => {
                     hub.client_message(client, &refusal, None, Instant::now());
                 }
-                RefusedBy::Server(link) => hub.link_message(link, &refusal, Instant::now()),
+                RefusedBy::Server(link) => {
+                    hub.link_message(link, &refusal, Origin::Proxy, Instant::now())
+                }
             });
         }
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_proxy_core::{Delivery, MultiplexerError, RequestMultiplexer};
-use mcp_proxy_wire::{Era, ErrorCode, Field, Kind, Message, error_response, json_string};
+use mcp_proxy_wire::{Era, ErrorCode, Field, Kind, Message, Origin, error_response, json_string};
 
 use crate::catalog::ServerListing;
 use crate::sign_in_need::SignInNeed;
@@ -122,6 +122,8 @@ enum Phase {
 #[derive(Debug)]
 pub(crate) struct ServerLink {
     pub(crate) era: Era,
+    /// Who wrote the message that came last.
+    pub(crate) origin: Origin,
     pub(crate) description: ServerDescription,
     phase: Phase,
     deadlines: LinkDeadlines,
@@ -144,6 +146,7 @@ impl ServerLink {
     ) -> ServerLink {
         ServerLink {
             era,
+            origin: Origin::Proxy,
             description: ServerDescription::default(),
             phase: Phase::Dialling,
             deadlines,
@@ -295,6 +298,14 @@ impl ServerLink {
             return Vec::new();
         }
         vec![LinkNews::Notifies(message)]
+    }
+
+    /// What a person has to do, if the answer that came last says that in our own words. A server could write anything there.
+    pub(crate) fn sign_in_need(&self, answer: &Message) -> Option<SignInNeed> {
+        match self.origin {
+            Origin::Proxy => SignInNeed::of_answer(answer),
+            Origin::Client | Origin::Server | Origin::Replay => None,
+        }
     }
 
     fn answered(&mut self, request: HubRequest, answer: &Message, now: Instant) -> Vec<LinkNews> {

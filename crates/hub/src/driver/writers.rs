@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use mcp_proxy_core::{BoxFuture, FrameWriter, LinkEnd, OutgoingFrame};
-use mcp_proxy_wire::{Body, Message};
+use mcp_proxy_wire::{Body, Message, Origin};
 
 use super::HubDriver;
 use super::tracking_writer::WriteTracker;
@@ -24,21 +24,31 @@ pub(super) struct LinkWriter {
     pub(super) tracker: Arc<WriteTracker>,
 }
 
+/// Where a message comes from.
+struct MessageSource {
+    /// Its number in the record.
+    sequence: Option<u64>,
+    origin: Origin,
+}
+
 /// Lets the hub handle each message, with its number in the record. There is nothing to wait for.
 ///
 /// A message is dropped when it was handled: what is made of a large one frees it before its client asks for the next.
 fn hand_over(
     driver: &Weak<HubDriver>,
     frames: &mut Vec<OutgoingFrame>,
-    handle: impl Fn(&mut Hub, Message, Option<u64>),
+    handle: impl Fn(&mut Hub, Message, MessageSource),
 ) -> BoxFuture<'static, Result<(), LinkEnd>> {
     let Some(driver) = driver.upgrade() else {
         return Box::pin(std::future::ready(Err(LinkEnd::Closed)));
     };
     for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
-        let sequence = frame.sequence;
+        let source = MessageSource {
+            sequence: frame.sequence,
+            origin: frame.origin,
+        };
         if let Body::Whole(message) = frame.body {
-            driver.with_hub(|hub| handle(hub, message, sequence));
+            driver.with_hub(|hub| handle(hub, message, source));
         }
     }
     Box::pin(std::future::ready(Ok(())))
@@ -49,8 +59,8 @@ impl FrameWriter for ClientWriter {
         &'a mut self,
         frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
-        hand_over(&self.driver, frames, |hub, message, sequence| {
-            hub.client_message(self.client, &message, sequence, Instant::now());
+        hand_over(&self.driver, frames, |hub, message, source| {
+            hub.client_message(self.client, &message, source.sequence, Instant::now());
         })
     }
 
@@ -76,13 +86,13 @@ impl FrameWriter for LinkWriter {
         &'a mut self,
         frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
-        hand_over(&self.driver, frames, |hub, message, _| {
+        hand_over(&self.driver, frames, |hub, message, source| {
             // An error may be the proxy's own, about a server that has gone.
             if message.error_code().is_some() {
                 let written = WrittenUpTo(self.tracker.highest_read());
                 hub.link_written(self.link, written);
             }
-            hub.link_message(self.link, &message, Instant::now());
+            hub.link_message(self.link, &message, source.origin, Instant::now());
         })
     }
 

@@ -19,7 +19,6 @@ use super::{Hub, WrittenUpTo, eras};
 use crate::catalog::{Hints, ServerIndex};
 use crate::proxy_tool::CapabilityType;
 use crate::server_link::{CallId, ClientId, LinkId, cancel_of};
-use crate::sign_in_need::SignInNeed;
 
 /// A request that was, or will be, sent to a server.
 #[derive(Debug)]
@@ -299,7 +298,8 @@ impl Hub {
             };
         }
         let code = message.error_code().map(ErrorCode);
-        if let Some(need) = SignInNeed::of_answer(&message) {
+        let link_state = self.links.get(&link).map(|link| &link.state);
+        if let Some(need) = link_state.and_then(|link| link.sign_in_need(&message)) {
             return self.call_refused_for_sign_in(id, &need, now);
         }
         let lost = code.is_some_and(is_lost);
@@ -314,7 +314,8 @@ impl Hub {
         if let Some(code) = message
             .error_code()
             .map(ErrorCode)
-            .filter(|code| is_own(*code))
+            // Ours was handled above: this one is of a proxy or hub that is the server, with the command for its own server.
+            .filter(|code| is_own(*code) && *code != ErrorCode::NEEDS_SIGN_IN)
         {
             let text = self.own_error_text(id, code, &message);
             return self.fail_call(id, code, &text, now);

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use mcp_proxy_wire::{Era, Message};
+use mcp_proxy_wire::{Era, Message, Origin};
 
 use super::call_gate::CallGate;
 use super::roots::RootsQuestion;
@@ -193,11 +193,12 @@ impl Hub {
     }
 
     /// A message from a server.
-    pub fn link_message(&mut self, id: LinkId, message: &Message, now: Instant) {
+    pub fn link_message(&mut self, id: LinkId, message: &Message, origin: Origin, now: Instant) {
         let Some(link) = self.links.get_mut(&id) else {
             return;
         };
         let server = link.server;
+        link.state.origin = origin;
         let news = link.state.received(message, now);
         self.note_announced(server, message);
         for news in news {

@@ -181,7 +181,7 @@ impl ServerLink {
             false => self.lists.failed.push(FailedList {
                 kind,
                 reason: refusal(answer),
-                sign_in: SignInNeed::of_answer(answer),
+                sign_in: self.sign_in_need(answer),
             }),
         }
         if open.changed {

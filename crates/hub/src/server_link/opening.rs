@@ -7,7 +7,6 @@ use mcp_proxy_wire::revision::{LATEST_LEGACY, MODERN, meta};
 use mcp_proxy_wire::{Era, ErrorCode, Field, Message, json_string};
 
 use super::{LinkNews, Phase, ServerLink};
-use crate::sign_in_need::SignInNeed;
 
 /// The extension that has tasks in the modern era.
 pub(crate) const TASK_EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -116,7 +115,7 @@ impl ServerLink {
     }
 
     fn opening_refused(&self, answer: &Message) -> Option<LinkNews> {
-        if let Some(need) = SignInNeed::of_answer(answer) {
+        if let Some(need) = self.sign_in_need(answer) {
             return Some(LinkNews::NeedsSignIn(need));
         }
         if let Some(code) = answer.error_code().map(ErrorCode) {
@@ -134,7 +133,9 @@ impl ServerLink {
                 .and_then(|span| answer.member(span, "message"));
             let text = text.and_then(|span| answer.text_at(span));
             let text = text.as_deref().unwrap_or("no reason given");
-            return Some(LinkNews::Failed(match is_own(code) {
+            // A server's own -31016 is no word of ours.
+            let is_ours = is_own(code) && code != ErrorCode::NEEDS_SIGN_IN;
+            return Some(LinkNews::Failed(match is_ours {
                 true => text.to_owned(),
                 false => format!("it refused the opening: {text}"),
             }));

@@ -15,7 +15,7 @@ use mcp_proxy_hub::{
     OwnTool, OwnToolUse, ProfileSettings, ServerChange, ServerNaming, ServerSettings, SignInChange,
     SignInId, SpillSettings, ToolExposure, ViewFilter, WrittenUpTo, default_prefix,
 };
-use mcp_proxy_wire::Message;
+use mcp_proxy_wire::{Message, Origin};
 use serde_json::Value;
 
 /// The listing of a server with one tool.
@@ -167,9 +167,19 @@ impl Transcript {
 
     pub(crate) fn server_says(&mut self, server: usize, message: &str) {
         self.line(&format!("S{server}> {message}"));
+        self.says(server, message, Origin::Server);
+    }
+
+    /// The link to a server answers in its place.
+    pub(crate) fn link_says(&mut self, server: usize, message: &str) {
+        self.line(&format!("! the link of S{server}> {message}"));
+        self.says(server, message, Origin::Proxy);
+    }
+
+    fn says(&mut self, server: usize, message: &str, origin: Origin) {
         let message = Message::parse(message.to_owned());
-        self.hub
-            .link_message(self.links[&server], &message, self.now);
+        let link = self.links[&server];
+        self.hub.link_message(link, &message, origin, self.now);
         self.act();
     }
 
