@@ -128,7 +128,7 @@ impl ServerSignIn {
         })
     }
 
-    /// Revokes the tokens where the authorization server can, and forgets them.
+    /// Revokes the tokens where the authorization server can, and forgets them. Can be repeated after an error.
     pub async fn sign_out(&self) -> Result<SignOut, AuthError> {
         // Not in the middle of a renewal, which would store new tokens.
         let _lock = self.lock().await?;

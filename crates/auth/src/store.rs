@@ -1,7 +1,8 @@
 //! The user's sign-ins, shared by all processes of the user.
 //!
-//! `sign-ins.json` has what is not secret, `tokens.json` or the keychain has the rest. Tokens are written first and removed
-//! last, so whoever reads `sign-ins.json` first finds tokens that are at least as new.
+//! `sign-ins.json` has what is not secret, `tokens.json` or the keychain has the rest. Tokens are written first, so whoever
+//! reads `sign-ins.json` first finds tokens that are at least as new. Tokens leave the keychain first: as long as it is
+//! locked, it is known that there are some.
 
 mod document;
 mod keychain;
@@ -149,12 +150,10 @@ impl SignIns {
 
     /// Removes the secrets of a sign-in that has ended. What the next login needs stays.
     pub(crate) fn end(&self, key: &ServerKey, ended: SignIn) -> Result<(), AuthError> {
-        let lock = self.write_lock()?;
-        let place = self.place(key)?;
+        self.remove_from_keychain(key)?;
+        let _lock = self.write_lock()?;
         self.put(key, ended)?;
-        self.put_tokens(key, None)?;
-        drop(lock);
-        self.remove_from_keychain(key, place)
+        self.put_tokens(key, None)
     }
 
     /// Remembers scopes for the next login, up to `max`. Returns all that are missing.
@@ -219,17 +218,16 @@ impl SignIns {
         locked.map_err(|error| file_error("of a lock", "locked", &error))
     }
 
-    /// Removes a sign-in and its secrets.
+    /// Removes a sign-in and its secrets. Nothing changes as long as the keychain does not remove them.
     pub(crate) fn forget(&self, key: &ServerKey) -> Result<(), AuthError> {
-        let lock = self.write_lock()?;
+        self.remove_from_keychain(key)?;
+        let _lock = self.write_lock()?;
         let mut document: SignInsDocument = self.parsed(SIGN_INS)?;
-        let Some(sign_in) = document.sign_ins.remove(key.as_str()) else {
+        if document.sign_ins.remove(key.as_str()).is_none() {
             return Ok(());
-        };
+        }
         self.write(SIGN_INS, &document)?;
-        self.put_tokens(key, None)?;
-        drop(lock);
-        self.remove_from_keychain(key, sign_in.secrets)
+        self.put_tokens(key, None)
     }
 
     fn place(&self, key: &ServerKey) -> Result<SecretsPlace, AuthError> {
@@ -256,8 +254,8 @@ impl SignIns {
         }
     }
 
-    fn remove_from_keychain(&self, key: &ServerKey, place: SecretsPlace) -> Result<(), AuthError> {
-        match place {
+    fn remove_from_keychain(&self, key: &ServerKey) -> Result<(), AuthError> {
+        match self.place(key)? {
             SecretsPlace::Keychain => self.keychain.remove(key).map_err(|_| AuthError::Keychain),
             SecretsPlace::None | SecretsPlace::File => Ok(()),
         }

@@ -82,6 +82,30 @@ fn a_keychain_that_fails_leaves_the_tokens_to_a_file() {
 }
 
 #[test]
+fn a_locked_keychain_keeps_a_sign_in_that_a_later_logout_removes() {
+    let folder = tempfile::tempdir().unwrap();
+    let keychain = mock::Store::new().unwrap();
+    let sign_ins = open(&folder, &keychain, TokenStoreChoice::Keychain);
+    let entry = keychain.build("mcp-proxy", key().as_str(), None).unwrap();
+    let mock: &mock::Cred = entry.as_any().downcast_ref().unwrap();
+    let remove: [fn(&SignIns) -> Result<(), AuthError>; 2] = [
+        |sign_ins| sign_ins.forget(&key()),
+        |sign_ins| sign_ins.end(&key(), SignIn::default()),
+    ];
+    for remove in remove {
+        sign_ins
+            .store(&key(), SignIn::default(), secrets("canary"))
+            .unwrap();
+        mock.set_error(keyring_core::Error::NoDefaultStore);
+        assert_eq!(remove(&sign_ins), Err(AuthError::Keychain));
+        assert_eq!(token_of(&sign_ins).as_deref(), Some("canary"));
+        remove(&sign_ins).unwrap();
+        assert!(entry.get_secret().is_err());
+        assert_eq!(token_of(&sign_ins), None);
+    }
+}
+
+#[test]
 fn a_file_can_be_chosen_and_nothing_stays_in_the_keychain() {
     let folder = tempfile::tempdir().unwrap();
     let keychain = mock::Store::new().unwrap();
