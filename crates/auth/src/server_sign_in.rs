@@ -40,8 +40,8 @@ struct Shared {
     key: ServerKey,
     settings: AuthSettings,
     client: SafeClient,
-    /// Held by the one that renews the tokens.
-    renewing: tokio::sync::Mutex<()>,
+    /// Held by the one that renews the tokens, with the failure of the last one who did.
+    renewing: tokio::sync::Mutex<Option<renewal::Failure>>,
     /// The sign-in as it was when it was last read.
     loaded: Mutex<(Generation, Arc<StoredSignIn>)>,
 }
@@ -86,7 +86,7 @@ impl ServerSignIn {
                 key,
                 settings,
                 client,
-                renewing: tokio::sync::Mutex::new(()),
+                renewing: tokio::sync::Mutex::default(),
                 loaded: Mutex::default(),
             }),
         })

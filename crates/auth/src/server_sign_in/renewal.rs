@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::ServerSignIn;
-use crate::oauth_error::is_final;
+use crate::oauth_error::{is_final, refuses_scopes};
 use crate::store::{SecretsPlace, SignInSecrets, StoredSignIn};
 use crate::token_endpoint::{TokenAnswer, TokenEndpoint};
 use crate::{AuthError, BearerToken};
@@ -14,6 +14,21 @@ use crate::{AuthError, BearerToken};
 /// Longer than a renewal can take.
 const LOCK_DEADLINE: Duration = Duration::from_secs(45);
 const LOCK_POLL: Duration = Duration::from_millis(20);
+
+/// A renewal that failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    ended: Instant,
+    more: Vec<String>,
+    error: AuthError,
+}
+
+impl Failure {
+    /// Whether somebody who has waited since `asked` would only wait once more for the same.
+    fn is_ours(&self, asked: Instant, more: &[String]) -> bool {
+        self.ended > asked && (self.more == more || !refuses_scopes(&self.error))
+    }
+}
 
 impl ServerSignIn {
     /// A token that is neither due nor `refused`. `None`: a person has to sign in. A machine asks for the `more` scopes too.
@@ -37,22 +52,51 @@ impl ServerSignIn {
         refused: Option<BearerToken>,
         more: &[String],
     ) -> Result<Option<BearerToken>, AuthError> {
-        let _turn = self.shared.renewing.lock().await;
+        let asked = Instant::now();
+        let mut failure = self.shared.renewing.lock().await;
+        let shared = failure.as_ref().filter(|last| last.is_ours(asked, more));
+        let error = match shared {
+            Some(last) => last.error.clone(),
+            None => match self.attempt(refused.as_ref(), more).await {
+                Ok(token) => {
+                    *failure = None;
+                    return Ok(token);
+                }
+                Err(error) => {
+                    *failure = Some(Failure {
+                        ended: Instant::now(),
+                        more: more.to_vec(),
+                        error: error.clone(),
+                    });
+                    error
+                }
+            },
+        };
+        drop(failure);
+        let stored = self.load().await;
+        let good = stored.ok().filter(|stored| !stored.has_expired());
+        match good.and_then(|stored| stored.token()) {
+            // The old one is good for a moment longer, and the next request tries again.
+            Some(token) if Some(&token) != refused.as_ref() => Ok(Some(token)),
+            _ => Err(error),
+        }
+    }
+
+    async fn attempt(
+        &self,
+        refused: Option<&BearerToken>,
+        more: &[String],
+    ) -> Result<Option<BearerToken>, AuthError> {
         let _lock = self.lock().await?;
         // Somebody else may have renewed it meanwhile.
         let stored = self.load().await?;
         let token = stored.token();
-        if token.is_some() && token != refused && !stored.is_due() {
+        if token.is_some() && token.as_ref() != refused && !stored.is_due() {
             return Ok(token);
         }
-        let renewed = match self.needs_no_person() {
+        match self.needs_no_person() {
             true => self.ask_as_client(&stored, more).await.map(Some),
             false => self.refresh(&stored).await,
-        };
-        match renewed {
-            // The old one is good for a moment longer, and the next request tries again.
-            Err(_) if token.is_some() && token != refused && !stored.has_expired() => Ok(token),
-            renewed => renewed,
         }
     }
 

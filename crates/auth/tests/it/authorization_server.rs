@@ -159,6 +159,15 @@ impl TestServer {
         self.folder.path()
     }
 
+    /// Changes what `sign-ins.json` says about the only server in it.
+    pub fn change_stored(&self, change: impl FnOnce(&mut Value)) {
+        let file = self.folder().join("mcp-proxy/sign-ins.json");
+        let mut stored: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let sign_ins = stored["sign-ins"].as_object_mut().unwrap();
+        change(sign_ins.values_mut().next().unwrap());
+        std::fs::write(&file, stored.to_string()).unwrap();
+    }
+
     /// All that is in the folder of the store.
     pub fn stored_text(&self) -> String {
         let folder = self.folder().join("mcp-proxy");

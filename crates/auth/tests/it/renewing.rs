@@ -121,6 +121,30 @@ async fn an_authorization_server_that_is_down_ends_no_sign_in() {
 }
 
 #[tokio::test]
+async fn a_renewal_that_fails_fails_for_all_who_wait_for_it() {
+    let server = TestServer::start().await;
+    let first = server.sign_in();
+    sign_in(&first).await;
+    let old = first.token().await.unwrap().unwrap();
+    server.replace("/token", Answer::empty(503));
+    let refused = || first.refused(Some(&old), 401, &[]);
+    let (a, b, c) = tokio::join!(refused(), refused(), refused());
+    for refusal in [a, b, c] {
+        assert!(matches!(refusal, Refusal::Failed(_)), "{refusal:?}");
+    }
+    assert_eq!(renewals(&server), 1);
+    // A token that is only due is good until it expires.
+    server.change_stored(|sign_in| sign_in["renew-at"] = json!(0));
+    let (a, b, c) = tokio::join!(first.token(), first.token(), first.token());
+    for token in [a, b, c] {
+        assert_eq!(token, Ok(Some(old.clone())));
+    }
+    // Whoever comes later tries again.
+    assert_eq!(first.token().await, Ok(Some(old)));
+    assert!(renewals(&server) >= 3);
+}
+
+#[tokio::test]
 async fn without_a_token_a_401_needs_a_sign_in_unless_another_scheme_is_wanted() {
     let server = TestServer::start().await;
     let first = server.sign_in();
