@@ -288,14 +288,20 @@ impl ServerSignIn {
 
     /// The sign-in as it is stored now. Costs one system call if it has not changed.
     async fn load(&self) -> Result<Arc<StoredSignIn>, AuthError> {
-        // Before the files are read: if they change in between, they are read once more, not once too few.
-        let generation = self.shared.sign_ins.generation();
         {
             let loaded = self.loaded();
-            if loaded.0 == generation {
+            if loaded.0 == self.shared.sign_ins.generation() {
                 return Ok(Arc::clone(&loaded.1));
             }
         }
+        self.load_anew().await
+    }
+
+    /// The same without what is known already. A process that was killed between its two writes has left newer tokens than
+    /// the generation says.
+    async fn load_anew(&self) -> Result<Arc<StoredSignIn>, AuthError> {
+        // Before the files are read: if they change in between, they are read once more, not once too few.
+        let generation = self.shared.sign_ins.generation();
         let stored = self.with_store(|sign_ins, key| sign_ins.load(key)).await?;
         let stored = Arc::new(stored);
         *self.loaded() = (generation, Arc::clone(&stored));

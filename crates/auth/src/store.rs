@@ -301,6 +301,9 @@ impl SignIns {
                         return Err(error.into());
                     }
                 }
+                for name in [SIGN_INS, TOKENS] {
+                    self.folder.remove_leftovers(name)?;
+                }
                 Ok(file)
             })
             .map_err(|error| file_error(WRITE_LOCK, "locked", &error))

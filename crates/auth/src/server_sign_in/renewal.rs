@@ -89,7 +89,7 @@ impl ServerSignIn {
     ) -> Result<Option<BearerToken>, AuthError> {
         let _lock = self.lock().await?;
         // Somebody else may have renewed it meanwhile.
-        let stored = self.load().await?;
+        let stored = self.load_anew().await?;
         let token = stored.token();
         if token.is_some() && token.as_ref() != refused && !stored.is_due() {
             return Ok(token);

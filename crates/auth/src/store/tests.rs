@@ -163,6 +163,20 @@ fn a_folder_that_was_deleted_is_empty_and_may_come_back() {
 }
 
 #[test]
+fn what_a_killed_process_left_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let sign_ins = SignIns::open(path.clone(), TokenStoreChoice::File).unwrap();
+    for left in ["tokens.json.1.tmp", "sign-ins.json.2.tmp", "other.1.tmp"] {
+        std::fs::write(path.join(left), b"canary").unwrap();
+    }
+    sign_ins.forget(&key()).unwrap();
+    assert!(!path.join("tokens.json.1.tmp").exists());
+    assert!(!path.join("sign-ins.json.2.tmp").exists());
+    assert!(path.join("other.1.tmp").exists());
+}
+
+#[test]
 fn every_change_is_another_generation() {
     let folder = tempfile::tempdir().unwrap();
     let sign_ins = SignIns::open(folder.path().join("a"), TokenStoreChoice::File).unwrap();

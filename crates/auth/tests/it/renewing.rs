@@ -121,6 +121,24 @@ async fn an_authorization_server_that_is_down_ends_no_sign_in() {
 }
 
 #[tokio::test]
+async fn a_process_that_is_killed_between_its_two_writes_ends_no_sign_in() {
+    let server = TestServer::start().await;
+    let hub = server.sign_in();
+    sign_in(&hub).await;
+    let old = hub.token().await.unwrap().unwrap();
+    let sign_ins = server.folder().join("mcp-proxy/sign-ins.json");
+    // The file as it was, with all that tells it from another one.
+    let kept = server.folder().join("kept");
+    std::fs::hard_link(&sign_ins, &kept).unwrap();
+    let other = server.sign_in().refused(Some(&old), 401, &[]).await;
+    assert!(matches!(other, Refusal::Retry(_)));
+    std::fs::rename(&kept, &sign_ins).unwrap();
+    let refusal = hub.refused(Some(&old), 401, &[]).await;
+    assert_eq!(refusal, other);
+    assert!(matches!(hub.state(), SignInState::SignedIn(_)));
+}
+
+#[tokio::test]
 async fn a_renewal_that_fails_fails_for_all_who_wait_for_it() {
     let server = TestServer::start().await;
     let first = server.sign_in();
