@@ -115,6 +115,14 @@ pub enum AuthError {
         /// The authorization server's host.
         host: String,
     },
+    /// It may not be able to do what every login needs.
+    #[error(
+        "{host} does not say that it supports PKCE with S256, which a sign-in needs; if you trust it, name it as `authorization-server` under the server's `auth`"
+    )]
+    NoWordOfPkce {
+        /// The authorization server's host.
+        host: String,
+    },
     /// The answer came from another authorization server than the one that was asked (RFC 9207, RFC 8414).
     #[error("the answer is not from {expected}, where the sign-in began; it was not used")]
     WrongIssuer {
