@@ -23,6 +23,8 @@ use crate::{
 const RENEW_BEFORE: u64 = 30;
 /// All requests before the browser opens. Each has a deadline of its own.
 const BEGIN_DEADLINE: Duration = Duration::from_secs(60);
+/// A person who signs in waits no longer for a renewal, which finds the new sign-in then.
+const LOGIN_PATIENCE: Duration = Duration::from_secs(30);
 /// Nobody waits longer for the end of tokens that are forgotten anyway.
 const REVOCATION_DEADLINE: Duration = Duration::from_secs(10);
 
@@ -120,12 +122,7 @@ impl ServerSignIn {
     /// Begins a login: finds the authorization server, registers with it if need be, and listens for the redirect.
     pub async fn begin(&self, extra_scopes: &[String]) -> Result<PendingLogin, AuthError> {
         let begun = timeout(BEGIN_DEADLINE, PendingLogin::begin(self, extra_scopes)).await;
-        begun.unwrap_or_else(|_| {
-            Err(AuthError::TooSlow {
-                host: self.shared.key.host(),
-                seconds: BEGIN_DEADLINE.as_secs(),
-            })
-        })
+        begun.unwrap_or_else(|_| Err(self.too_slow()))
     }
 
     /// Revokes the tokens where the authorization server can, and forgets them. Can be repeated after an error.
@@ -183,7 +180,16 @@ impl ServerSignIn {
     pub(crate) async fn discover(&self) -> Result<Discovery, AuthError> {
         let shared = &self.shared;
         let resource = shared.key.url();
-        Discovery::of(&shared.server, resource, &shared.settings, &shared.client).await
+        let found = Discovery::of(&shared.server, resource, &shared.settings, &shared.client);
+        let found = timeout(BEGIN_DEADLINE, found).await;
+        found.unwrap_or_else(|_| Err(self.too_slow()))
+    }
+
+    fn too_slow(&self) -> AuthError {
+        AuthError::TooSlow {
+            host: self.shared.key.host(),
+            seconds: BEGIN_DEADLINE.as_secs(),
+        }
     }
 
     /// What the server names, what the config and the person name, what was granted before, and what was missing since.
@@ -249,16 +255,7 @@ impl ServerSignIn {
         let now = now.unwrap_or_default().as_nanos();
         // It fits for centuries.
         sign_in.login = u64::try_from(now).unwrap_or_default();
-        let _lock = self.lock().await.ok();
-        self.store(sign_in, secrets).await
-    }
-
-    /// Keeps a sign-in.
-    async fn store(
-        &self,
-        sign_in: SignIn,
-        secrets: SignInSecrets,
-    ) -> Result<SignInFacts, AuthError> {
+        let _lock = timeout(LOGIN_PATIENCE, self.lock()).await;
         let facts = sign_in.facts();
         self.with_store(move |sign_ins, key| sign_ins.store(key, sign_in, secrets))
             .await?;

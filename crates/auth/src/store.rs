@@ -121,13 +121,37 @@ impl SignIns {
         }
     }
 
-    /// Stores a sign-in and its secrets.
+    /// Stores a sign-in and its secrets, whatever there was.
     pub(crate) fn store(
         &self,
         key: &ServerKey,
-        mut sign_in: SignIn,
+        sign_in: SignIn,
         secrets: SignInSecrets,
     ) -> Result<(), AuthError> {
+        self.store_after(key, None, sign_in, secrets).map(drop)
+    }
+
+    /// Stores a renewed sign-in, but only if `old` is still there. Returns whether it was.
+    pub(crate) fn renew(
+        &self,
+        key: &ServerKey,
+        old: &SignIn,
+        sign_in: SignIn,
+        secrets: SignInSecrets,
+    ) -> Result<bool, AuthError> {
+        self.store_after(key, Some(old), sign_in, secrets)
+    }
+
+    fn store_after(
+        &self,
+        key: &ServerKey,
+        old: Option<&SignIn>,
+        mut sign_in: SignIn,
+        secrets: SignInSecrets,
+    ) -> Result<bool, AuthError> {
+        if old.is_some_and(|old| !self.is_there(key, old)) {
+            return Ok(false);
+        }
         // A keychain may ask its person, so nobody's lock is held meanwhile.
         let is_in_keychain =
             self.choice == TokenStoreChoice::Keychain && self.keychain.set(key, &secrets).is_ok();
@@ -136,24 +160,47 @@ impl SignIns {
             false => SecretsPlace::File,
         };
         let lock = self.write_lock()?;
-        let old_place = self.place(key)?;
+        let there = self.sign_in(key)?.unwrap_or_default();
+        if let Some(old) = old {
+            if !there.has_tokens_of(old) {
+                return Ok(false);
+            }
+            // Others may have been missing meanwhile.
+            let is_missing = |scope: &String| !sign_in.scopes.contains(scope);
+            let missing = there.missing_scopes.iter();
+            sign_in.missing_scopes = missing.filter(|scope| is_missing(scope)).cloned().collect();
+        }
         let in_file = (!is_in_keychain).then_some(secrets);
         self.put_tokens(key, in_file)?;
         self.put(key, sign_in)?;
         drop(lock);
-        if !is_in_keychain && old_place == SecretsPlace::Keychain {
+        if !is_in_keychain && there.secrets == SecretsPlace::Keychain {
             // The old tokens are of no more use. A keychain that is not there cannot remove them.
             let _ = self.keychain.remove(key);
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Removes the secrets of a sign-in that has ended. What the next login needs stays.
-    pub(crate) fn end(&self, key: &ServerKey, ended: SignIn) -> Result<(), AuthError> {
+    /// Removes the secrets of a sign-in that has ended, but not those of another one. What the next login needs stays.
+    pub(crate) fn end(&self, key: &ServerKey, old: &SignIn) -> Result<(), AuthError> {
+        if !self.is_there(key, old) {
+            return Ok(());
+        }
         self.remove_from_keychain(key)?;
         let _lock = self.write_lock()?;
-        self.put(key, ended)?;
+        let mut there = self.sign_in(key)?.unwrap_or_default();
+        if !there.has_tokens_of(old) {
+            return Ok(());
+        }
+        there.secrets = SecretsPlace::None;
+        self.put(key, there)?;
         self.put_tokens(key, None)
+    }
+
+    /// Whether nobody has signed in or out or renewed the tokens since. What cannot be read is not there.
+    fn is_there(&self, key: &ServerKey, old: &SignIn) -> bool {
+        let there = self.sign_in(key);
+        there.is_ok_and(|there| there.unwrap_or_default().has_tokens_of(old))
     }
 
     /// Remembers scopes for the next login, up to `max`. Returns all that are missing.
@@ -174,7 +221,7 @@ impl SignIns {
         }
         let missing = sign_in.missing_scopes.clone();
         if missing.len() > known {
-            self.put(key, sign_in)?;
+            self.put_scopes(key, sign_in)?;
         }
         Ok(missing)
     }
@@ -194,7 +241,7 @@ impl SignIns {
         }
         match sign_in == old {
             true => Ok(()),
-            false => self.put(key, sign_in),
+            false => self.put_scopes(key, sign_in),
         }
     }
 
@@ -234,9 +281,17 @@ impl SignIns {
         Ok(self.sign_in(key)?.unwrap_or_default().secrets)
     }
 
+    /// With another number, as the tokens are others.
     fn put(&self, key: &ServerKey, mut sign_in: SignIn) -> Result<(), AuthError> {
+        let newest = self.document()?;
+        let newest = newest.sign_ins.values().map(|sign_in| sign_in.changes);
+        sign_in.changes = newest.max().unwrap_or(0) + 1;
+        self.put_scopes(key, sign_in)
+    }
+
+    /// With the same number, as the tokens are the same.
+    fn put_scopes(&self, key: &ServerKey, sign_in: SignIn) -> Result<(), AuthError> {
         let mut document: SignInsDocument = self.parsed(SIGN_INS)?;
-        sign_in.changes = next_change(&document);
         document.sign_ins.insert(key.to_string(), sign_in);
         self.write(SIGN_INS, &document)
     }
@@ -308,11 +363,6 @@ impl SignIns {
             })
             .map_err(|error| file_error(WRITE_LOCK, "locked", &error))
     }
-}
-
-fn next_change(document: &SignInsDocument) -> u64 {
-    let newest = document.sign_ins.values().map(|sign_in| sign_in.changes);
-    newest.max().unwrap_or(0) + 1
 }
 
 fn file_error(file: &'static str, what: &'static str, error: &io::Error) -> AuthError {

@@ -7,12 +7,12 @@ use tokio::time::{Instant, sleep};
 
 use super::ServerSignIn;
 use crate::oauth_error::{is_final, refuses_scopes};
-use crate::store::{SecretsPlace, SignInSecrets, StoredSignIn};
+use crate::store::{SignInSecrets, StoredSignIn};
 use crate::token_endpoint::{TokenAnswer, TokenEndpoint};
 use crate::{AuthError, BearerToken};
 
-/// Longer than a renewal can take.
-const LOCK_DEADLINE: Duration = Duration::from_secs(45);
+/// Longer than a renewal can take: the keychain twice, the discovery, and a token.
+const LOCK_DEADLINE: Duration = Duration::from_secs(180);
 const LOCK_POLL: Duration = Duration::from_millis(20);
 
 /// A renewal that failed.
@@ -95,7 +95,7 @@ impl ServerSignIn {
             return Ok(token);
         }
         match self.needs_no_person() {
-            true => self.ask_as_client(&stored, more).await.map(Some),
+            true => self.ask_as_client(&stored, more).await,
             false => self.refresh(&stored).await,
         }
     }
@@ -108,13 +108,13 @@ impl ServerSignIn {
         let endpoint = self.endpoint(self.client(), server, stored);
         let resource = self.resource_of(stored);
         match endpoint.renew(refresh_token, &resource).await {
-            Ok(answer) => self.keep(stored, answer).await.map(Some),
+            Ok(answer) => self.keep(stored, answer).await,
             Err(error) if is_final(&error) => {
-                let mut ended = stored.sign_in.clone();
-                ended.secrets = SecretsPlace::None;
-                self.with_store(|sign_ins, key| sign_ins.end(key, ended))
+                let ended = stored.sign_in.clone();
+                self.with_store(move |sign_ins, key| sign_ins.end(key, &ended))
                     .await?;
-                Ok(None)
+                // None, unless somebody has signed in meanwhile.
+                Ok(self.load_anew().await?.token())
             }
             Err(error) => Err(error),
         }
@@ -125,7 +125,7 @@ impl ServerSignIn {
         &self,
         stored: &StoredSignIn,
         more: &[String],
-    ) -> Result<BearerToken, AuthError> {
+    ) -> Result<Option<BearerToken>, AuthError> {
         let mut stored = stored.clone();
         let mut scopes = stored.sign_in.scopes.clone();
         if stored.sign_in.authorization_server.is_none() {
@@ -149,16 +149,16 @@ impl ServerSignIn {
         let resource = self.resource_of(&stored);
         let answer = endpoint.client_credentials(&resource, &scopes).await?;
         stored.sign_in.scopes = scopes;
-        stored.sign_in.missing_scopes.clear();
         self.keep(&stored, answer).await
     }
 
-    /// Stores an answer in place of what there was. What the answer does not repeat stays.
+    /// Stores an answer in place of what there was. What the answer does not repeat stays. Who has signed in or out meanwhile
+    /// comes first.
     async fn keep(
         &self,
         stored: &StoredSignIn,
         answer: TokenAnswer,
-    ) -> Result<BearerToken, AuthError> {
+    ) -> Result<Option<BearerToken>, AuthError> {
         let old = stored.sign_in.clone();
         let secrets = SignInSecrets {
             access_token: Some(answer.access_token.clone()),
@@ -170,15 +170,19 @@ impl ServerSignIn {
         };
         let mut sign_in = self.entry(&answer, answer.scopes(&old.scopes));
         sign_in.login = old.login;
-        sign_in.account = old.account;
+        sign_in.account = old.account.clone();
         // Client credentials are as good as a refresh token.
         sign_in.can_refresh = secrets.refresh_token.is_some() || self.needs_no_person();
-        sign_in.missing_scopes = old.missing_scopes;
-        sign_in.resource = old.resource;
-        sign_in.client_id = old.client_id;
-        sign_in.authorization_server = old.authorization_server;
-        self.store(sign_in, secrets).await?;
-        Ok(BearerToken::new(answer.access_token))
+        sign_in.resource = old.resource.clone();
+        sign_in.client_id = old.client_id.clone();
+        sign_in.authorization_server = old.authorization_server.clone();
+        let is_kept = self
+            .with_store(move |sign_ins, key| sign_ins.renew(key, &old, sign_in, secrets))
+            .await?;
+        match is_kept {
+            true => Ok(Some(BearerToken::new(answer.access_token))),
+            false => Ok(self.load_anew().await?.token()),
+        }
     }
 
     fn resource_of(&self, stored: &StoredSignIn) -> String {

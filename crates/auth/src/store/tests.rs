@@ -90,7 +90,7 @@ fn a_locked_keychain_keeps_a_sign_in_that_a_later_logout_removes() {
     let mock: &mock::Cred = entry.as_any().downcast_ref().unwrap();
     let remove: [fn(&SignIns) -> Result<(), AuthError>; 2] = [
         |sign_ins| sign_ins.forget(&key()),
-        |sign_ins| sign_ins.end(&key(), SignIn::default()),
+        |sign_ins| sign_ins.end(&key(), &sign_ins.sign_in(&key()).unwrap().unwrap()),
     ];
     for remove in remove {
         sign_ins
@@ -219,6 +219,59 @@ fn what_would_make_a_file_too_large_is_not_stored() {
     let refused = sign_ins.store(&other, huge, secrets("other"));
     assert!(matches!(refused, Err(AuthError::File { .. })));
     assert_eq!(token_of(&sign_ins).as_deref(), Some("canary"));
+}
+
+#[test]
+fn a_renewal_that_ends_after_a_login_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let keychain = mock::Store::new().unwrap();
+    for choice in [TokenStoreChoice::File, TokenStoreChoice::Keychain] {
+        let sign_ins = open(&folder, &keychain, choice);
+        let login = |number| SignIn {
+            login: number,
+            ..SignIn::default()
+        };
+        sign_ins.store(&key(), login(1), secrets("old")).unwrap();
+        let old = sign_ins.load(&key()).unwrap().sign_in;
+        sign_ins.store(&key(), login(2), secrets("new")).unwrap();
+        let is_kept = sign_ins.renew(&key(), &old, login(1), secrets("late"));
+        assert_eq!(is_kept, Ok(false));
+        sign_ins.end(&key(), &old).unwrap();
+        assert_eq!(token_of(&sign_ins).as_deref(), Some("new"));
+        // A logout is not undone either, nor by a login that looks the same.
+        let newer = sign_ins.load(&key()).unwrap().sign_in;
+        sign_ins.forget(&key()).unwrap();
+        let is_kept = sign_ins.renew(&key(), &newer, login(2), secrets("late"));
+        assert_eq!(is_kept, Ok(false));
+        assert_eq!(token_of(&sign_ins), None);
+    }
+}
+
+#[test]
+fn scopes_that_are_missing_since_survive_a_renewal() {
+    let folder = tempfile::tempdir().unwrap();
+    let sign_ins = SignIns::open(folder.path().join("a"), TokenStoreChoice::File).unwrap();
+    sign_ins
+        .store(&key(), SignIn::default(), secrets("old"))
+        .unwrap();
+    let old = sign_ins.load(&key()).unwrap().sign_in;
+    let generation = sign_ins.generation();
+    let missing = vec!["read".to_owned(), "write".to_owned()];
+    sign_ins.add_missing_scopes(&key(), missing, 2).unwrap();
+    assert_ne!(sign_ins.generation(), generation);
+    let renewed = SignIn {
+        scopes: vec!["read".to_owned()],
+        ..SignIn::default()
+    };
+    assert_eq!(
+        sign_ins.renew(&key(), &old, renewed, secrets("new")),
+        Ok(true)
+    );
+    assert_eq!(token_of(&sign_ins).as_deref(), Some("new"));
+    assert_eq!(
+        sign_ins.load(&key()).unwrap().sign_in.missing_scopes,
+        ["write"]
+    );
 }
 
 #[test]
