@@ -13,7 +13,7 @@ use url::Url;
 
 use crate::error::METADATA;
 use crate::http::{ObservedClient, SafeClient};
-use crate::server_key::host_of;
+use crate::server_key::{host_of, issuer_host};
 use crate::store::AuthorizationServer;
 use crate::{AuthError, AuthSettings, Grant};
 
@@ -96,8 +96,7 @@ impl Discovery {
 
     /// The authorization server's host, for errors.
     pub(crate) fn issuer_host(&self) -> String {
-        let issuer = self.issuer();
-        Url::parse(&issuer).map_or(issuer, |url| host_of(&url))
+        issuer_host(&self.issuer())
     }
 
     /// What has to be kept of the metadata.

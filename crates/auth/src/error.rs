@@ -101,6 +101,18 @@ pub enum AuthError {
         /// The server's host.
         server: String,
     },
+    /// The secret of the config would go to another authorization server than before.
+    #[error(
+        "{server} leads the sign-in to {found} instead of {expected}, and {found} must not get the client's secret; if that is right, name it as `authorization-server` under the server's `auth`, or log out first"
+    )]
+    OtherIssuer {
+        /// The server's host.
+        server: String,
+        /// Where the secret went before.
+        expected: String,
+        /// Where it would go now.
+        found: String,
+    },
     /// Nobody can register with it by itself.
     #[error(
         "{host} does not register clients by itself; register one there and set `client-id` under the server's `auth`"

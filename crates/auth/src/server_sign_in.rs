@@ -1,5 +1,6 @@
 //! Everything about signing in to one server.
 
+mod machine;
 mod refusals;
 mod renewal;
 
@@ -198,18 +199,21 @@ impl ServerSignIn {
         discovery: &Discovery,
         extra: &[String],
     ) -> Result<Vec<String>, AuthError> {
-        let stored = self.load().await?;
         let named = discovery.manager.select_initial_scopes(&[]).await;
-        let missing = match self.needs_no_person() {
-            true => &[],
-            false => stored.sign_in.missing_scopes.as_slice(),
+        // A machine begins anew: it asks for more when the server does.
+        let (granted, missing) = match self.needs_no_person() {
+            true => Default::default(),
+            false => {
+                let stored = &self.load().await?.sign_in;
+                (stored.scopes.clone(), stored.missing_scopes.clone())
+            }
         };
         let mut scopes: Vec<String> = Vec::new();
         let all = named
             .iter()
             .chain(&self.settings().scopes)
-            .chain(&stored.sign_in.scopes)
-            .chain(missing)
+            .chain(&granted)
+            .chain(&missing)
             .chain(extra);
         for scope in all {
             if !scopes.contains(scope) {

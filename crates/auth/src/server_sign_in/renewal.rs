@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::ServerSignIn;
 use crate::oauth_error::{is_final, refuses_scopes};
 use crate::store::{SignInSecrets, StoredSignIn};
-use crate::token_endpoint::{TokenAnswer, TokenEndpoint};
+use crate::token_endpoint::TokenAnswer;
 use crate::{AuthError, BearerToken};
 
 /// Longer than a renewal can take: the keychain twice, the discovery, and a token.
@@ -120,41 +120,9 @@ impl ServerSignIn {
         }
     }
 
-    /// The client credentials grant. Where to ask is found out the first time.
-    async fn ask_as_client(
-        &self,
-        stored: &StoredSignIn,
-        more: &[String],
-    ) -> Result<Option<BearerToken>, AuthError> {
-        let mut stored = stored.clone();
-        let mut scopes = stored.sign_in.scopes.clone();
-        if stored.sign_in.authorization_server.is_none() {
-            let mut discovery = self.discover().await?;
-            scopes = self.scopes_to_ask(&discovery, &[]).await?;
-            stored.sign_in.resource = Some(discovery.resource(self.shared.key.url()).await);
-            stored.sign_in.authorization_server = Some(discovery.authorization_server());
-        }
-        stored.sign_in.client_id = self.settings().client_id.clone();
-        for scope in more {
-            if !scopes.contains(scope) {
-                scopes.push(scope.clone());
-            }
-        }
-        let Some(server) = stored.sign_in.authorization_server.clone() else {
-            return Err(AuthError::NoAuthorizationServer {
-                server: self.shared.key.host(),
-            });
-        };
-        let endpoint: TokenEndpoint<'_> = self.endpoint(self.client(), &server, &stored);
-        let resource = self.resource_of(&stored);
-        let answer = endpoint.client_credentials(&resource, &scopes).await?;
-        stored.sign_in.scopes = scopes;
-        self.keep(&stored, answer).await
-    }
-
     /// Stores an answer in place of what there was. What the answer does not repeat stays. Who has signed in or out meanwhile
     /// comes first.
-    async fn keep(
+    pub(super) async fn keep(
         &self,
         stored: &StoredSignIn,
         answer: TokenAnswer,
@@ -185,7 +153,7 @@ impl ServerSignIn {
         }
     }
 
-    fn resource_of(&self, stored: &StoredSignIn) -> String {
+    pub(super) fn resource_of(&self, stored: &StoredSignIn) -> String {
         let resource = stored.sign_in.resource.clone();
         resource.unwrap_or_else(|| self.shared.key.url().to_string())
     }

@@ -88,18 +88,18 @@ fn a_locked_keychain_keeps_a_sign_in_that_a_later_logout_removes() {
     let sign_ins = open(&folder, &keychain, TokenStoreChoice::Keychain);
     let entry = keychain.build("mcp-proxy", key().as_str(), None).unwrap();
     let mock: &mock::Cred = entry.as_any().downcast_ref().unwrap();
-    let remove: [fn(&SignIns) -> Result<(), AuthError>; 2] = [
-        |sign_ins| sign_ins.forget(&key()),
-        |sign_ins| sign_ins.end(&key(), &sign_ins.sign_in(&key()).unwrap().unwrap()),
-    ];
-    for remove in remove {
+    let remove = |ends: bool| match ends {
+        true => sign_ins.end(&key(), &sign_ins.sign_in(&key()).unwrap().unwrap()),
+        false => sign_ins.forget(&key()),
+    };
+    for ends in [true, false] {
         sign_ins
             .store(&key(), SignIn::default(), secrets("canary"))
             .unwrap();
         mock.set_error(keyring_core::Error::NoDefaultStore);
-        assert_eq!(remove(&sign_ins), Err(AuthError::Keychain));
+        assert_eq!(remove(ends), Err(AuthError::Keychain));
         assert_eq!(token_of(&sign_ins).as_deref(), Some("canary"));
-        remove(&sign_ins).unwrap();
+        remove(ends).unwrap();
         assert!(entry.get_secret().is_err());
         assert_eq!(token_of(&sign_ins), None);
     }

@@ -130,6 +130,13 @@ impl TestServer {
         self.replace(METADATA, Answer::json(200, &metadata));
     }
 
+    /// Names another authorization server than before.
+    pub fn move_to(&self, other: &TestServer) {
+        let mut named = resource(&self.base);
+        named["authorization_servers"] = json!([other.base]);
+        self.replace(RESOURCE, Answer::json(200, &named));
+    }
+
     /// The requests to a path.
     pub fn seen(&self, path: &str) -> Vec<Seen> {
         let seen = self.state().seen.clone();
@@ -259,7 +266,7 @@ impl State {
                 Answer::json(201, &client)
             }
             "/authorize" => self.authorize(&seen.form),
-            "/token" => self.token(seen),
+            "/token" | "/moved-token" => self.token(seen),
             "/revoke" => {
                 let token = &seen.form["token"];
                 self.valid_tokens.remove(token);
