@@ -37,6 +37,7 @@ impl Begun {
         extra_scopes: &[String],
     ) -> Result<(Url, Begun), AuthError> {
         let mut discovery = sign_in.discover().await?;
+        sign_in.check_issuer(&discovery).await?;
         let scopes = sign_in.scopes_to_ask(&discovery, extra_scopes).await?;
         let client = become_client(&sign_in, &mut discovery, redirect_uri, &scopes).await;
         let client = match client {

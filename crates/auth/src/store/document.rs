@@ -27,7 +27,7 @@ pub(crate) struct TokensDocument {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub(crate) struct SignIn {
-    /// Grows with every write, so that the file never looks unchanged.
+    /// Grows with every change of the tokens, so that the file never looks unchanged.
     pub(crate) changes: u64,
     /// When the person signed in, in nanoseconds of Unix time: no two logins have the same.
     pub(crate) login: u64,
@@ -122,6 +122,11 @@ impl StoredSignIn {
 impl SignIn {
     pub(crate) fn until(&self) -> Option<SystemTime> {
         time_of(self.expires_at?)
+    }
+
+    /// Whether the tokens are still those of an earlier `old`.
+    pub(crate) fn has_tokens_of(&self, old: &SignIn) -> bool {
+        (self.changes, self.login) == (old.changes, old.login)
     }
 
     pub(crate) fn state(&self) -> SignInState {

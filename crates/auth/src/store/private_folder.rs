@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, renameat, statat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
 use super::Generation;
@@ -96,6 +96,20 @@ impl PrivateFolder {
             let _ = unlinkat(&folder, &temporary, AtFlags::empty());
         }
         written
+    }
+
+    /// Removes what a killed process left of replacing a file. Nobody may be writing meanwhile.
+    pub(crate) fn remove_leftovers(&self, name: &str) -> io::Result<()> {
+        let folder = self.folder()?;
+        for entry in Dir::read_from(&folder)? {
+            let entry = entry?;
+            let file = entry.file_name().to_bytes();
+            let rest = file.strip_prefix(name.as_bytes());
+            if rest.is_some_and(|rest| rest.starts_with(b".") && rest.ends_with(b".tmp")) {
+                unlinkat(&folder, entry.file_name(), AtFlags::empty())?;
+            }
+        }
+        Ok(())
     }
 
     /// Opens a file for locking, and creates it if need be. It stays for ever: two processes must lock the same one.

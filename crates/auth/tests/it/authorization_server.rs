@@ -130,6 +130,13 @@ impl TestServer {
         self.replace(METADATA, Answer::json(200, &metadata));
     }
 
+    /// Names another authorization server than before.
+    pub fn move_to(&self, other: &TestServer) {
+        let mut named = resource(&self.base);
+        named["authorization_servers"] = json!([other.base]);
+        self.replace(RESOURCE, Answer::json(200, &named));
+    }
+
     /// The requests to a path.
     pub fn seen(&self, path: &str) -> Vec<Seen> {
         let seen = self.state().seen.clone();
@@ -157,6 +164,15 @@ impl TestServer {
     /// A folder for one test.
     pub fn folder(&self) -> &std::path::Path {
         self.folder.path()
+    }
+
+    /// Changes what `sign-ins.json` says about the only server in it.
+    pub fn change_stored(&self, change: impl FnOnce(&mut Value)) {
+        let file = self.folder().join("mcp-proxy/sign-ins.json");
+        let mut stored: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let sign_ins = stored["sign-ins"].as_object_mut().unwrap();
+        change(sign_ins.values_mut().next().unwrap());
+        std::fs::write(&file, stored.to_string()).unwrap();
     }
 
     /// All that is in the folder of the store.
@@ -250,7 +266,7 @@ impl State {
                 Answer::json(201, &client)
             }
             "/authorize" => self.authorize(&seen.form),
-            "/token" => self.token(seen),
+            "/token" | "/moved-token" => self.token(seen),
             "/revoke" => {
                 let token = &seen.form["token"];
                 self.valid_tokens.remove(token);

@@ -1,9 +1,6 @@
 //! Tokens that expire or are refused, for one process and for several.
 
-use mcp_proxy_auth::{
-    AuthError, AuthSettings, BearerToken, Grant, Refusal, Revocation, Secret, SignInFacts,
-    SignInState,
-};
+use mcp_proxy_auth::{AuthError, BearerToken, Refusal, Revocation, SignInFacts, SignInState};
 use serde_json::json;
 
 use crate::authorization_server::{Answer, TestServer};
@@ -121,6 +118,48 @@ async fn an_authorization_server_that_is_down_ends_no_sign_in() {
 }
 
 #[tokio::test]
+async fn a_process_that_is_killed_between_its_two_writes_ends_no_sign_in() {
+    let server = TestServer::start().await;
+    let hub = server.sign_in();
+    sign_in(&hub).await;
+    let old = hub.token().await.unwrap().unwrap();
+    let sign_ins = server.folder().join("mcp-proxy/sign-ins.json");
+    // The file as it was, with all that tells it from another one.
+    let kept = server.folder().join("kept");
+    std::fs::hard_link(&sign_ins, &kept).unwrap();
+    let other = server.sign_in().refused(Some(&old), 401, &[]).await;
+    assert!(matches!(other, Refusal::Retry(_)));
+    std::fs::rename(&kept, &sign_ins).unwrap();
+    let refusal = hub.refused(Some(&old), 401, &[]).await;
+    assert_eq!(refusal, other);
+    assert!(matches!(hub.state(), SignInState::SignedIn(_)));
+}
+
+#[tokio::test]
+async fn a_renewal_that_fails_fails_for_all_who_wait_for_it() {
+    let server = TestServer::start().await;
+    let first = server.sign_in();
+    sign_in(&first).await;
+    let old = first.token().await.unwrap().unwrap();
+    server.replace("/token", Answer::empty(503));
+    let refused = || first.refused(Some(&old), 401, &[]);
+    let (a, b, c) = tokio::join!(refused(), refused(), refused());
+    for refusal in [a, b, c] {
+        assert!(matches!(refusal, Refusal::Failed(_)), "{refusal:?}");
+    }
+    assert_eq!(renewals(&server), 1);
+    // A token that is only due is good until it expires.
+    server.change_stored(|sign_in| sign_in["renew-at"] = json!(0));
+    let (a, b, c) = tokio::join!(first.token(), first.token(), first.token());
+    for token in [a, b, c] {
+        assert_eq!(token, Ok(Some(old.clone())));
+    }
+    // Whoever comes later tries again.
+    assert_eq!(first.token().await, Ok(Some(old)));
+    assert!(renewals(&server) >= 3);
+}
+
+#[tokio::test]
 async fn without_a_token_a_401_needs_a_sign_in_unless_another_scheme_is_wanted() {
     let server = TestServer::start().await;
     let first = server.sign_in();
@@ -191,50 +230,6 @@ async fn what_is_no_scope_is_not_kept() {
 }
 
 #[tokio::test]
-async fn client_credentials_need_no_person() {
-    let server = TestServer::start().await;
-    let first = server.sign_in_with(machine());
-    assert!(first.needs_no_person());
-    let token = first.token().await.unwrap().unwrap();
-    assert_eq!(first.token().await, Ok(Some(token.clone())));
-    let Refusal::Retry(new) = first.refused(Some(&token), 401, &[]).await else {
-        panic!("the client can ask again");
-    };
-    // The secret of the config is not stored, and where to ask is known.
-    assert!(!server.stored_text().contains("canary-machine"));
-    assert_eq!(
-        server.sign_in_with(machine()).token().await,
-        Ok(Some(new.clone()))
-    );
-    assert_eq!(server.seen("/token").len(), 2);
-    let other = server.sign_in_with(machine());
-    let refusal = other
-        .refused(Some(&new), 403, &[CHALLENGE.to_owned()])
-        .await;
-    assert!(matches!(refusal, Refusal::Retry(wider) if wider != new));
-    assert_eq!(server.seen("/token")[2].form["scope"], "read write admin");
-}
-
-#[tokio::test]
-async fn a_scope_that_a_machine_may_not_have_is_missing_and_costs_no_other_token() {
-    let server = TestServer::start().await;
-    server.state().unknown_scopes.insert("admin");
-    let machine = server.sign_in_with(machine());
-    let token = machine.token().await.unwrap().unwrap();
-    for _ in 0..2 {
-        let refusal = machine
-            .refused(Some(&token), 403, &[CHALLENGE.to_owned()])
-            .await;
-        let missing = vec!["write".to_owned(), "admin".to_owned()];
-        assert_eq!(refusal, Refusal::MissingScope(missing));
-    }
-    assert_eq!(machine.token().await, Ok(Some(token.clone())));
-    let again = machine.refused(Some(&token), 401, &[]).await;
-    assert!(matches!(again, Refusal::Retry(_)), "{again:?}");
-    assert!(!server.stored_text().contains("admin"));
-}
-
-#[tokio::test]
 async fn a_login_that_is_refused_for_its_scopes_is_not_refused_again() {
     let server = TestServer::start().await;
     let first = server.sign_in();
@@ -271,18 +266,6 @@ async fn a_registration_that_is_refused_for_its_scopes_is_not_refused_again() {
     assert!(first.begin(&[]).await.is_err());
     server.state().replaced.clear();
     assert_eq!(sign_in(&first).await.scopes, ["read"]);
-}
-
-#[tokio::test]
-async fn a_wrong_client_secret_is_told() {
-    let server = TestServer::start().await;
-    let settings = AuthSettings {
-        client_secret: Some(Secret::new("canary-wrong")),
-        ..machine()
-    };
-    let refused = server.sign_in_with(settings).token().await.unwrap_err();
-    assert!(matches!(&refused, AuthError::Refused { code, .. } if code == "invalid_client"));
-    assert!(!refused.to_string().contains("canary"));
 }
 
 #[tokio::test]
@@ -332,16 +315,6 @@ async fn a_token_of_another_person_is_not_ours_to_renew() {
         Refusal::SignIn
     );
     assert!(server.seen("/token").is_empty());
-}
-
-/// The settings of a client that needs no person.
-fn machine() -> AuthSettings {
-    AuthSettings {
-        client_id: Some("machine".to_owned()),
-        client_secret: Some(Secret::new("canary-machine")),
-        grant: Grant::ClientCredentials,
-        ..AuthSettings::default()
-    }
 }
 
 fn renewals(server: &TestServer) -> usize {
