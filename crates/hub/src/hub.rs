@@ -73,7 +73,6 @@ use roots::RootsQuestion;
 use servers::{LinkOwner, Server};
 pub use servers::{ServerState, ServerStatus};
 pub use sign_in::SignInChange;
-pub(crate) use sign_in_pages::SIGN_IN_PATIENCE;
 pub use sign_in_pages::SignInId;
 pub use spilling::DeclaredOutput;
 pub(crate) use spilling::{SpillReader, shorten_result};
@@ -317,6 +316,7 @@ impl Hub {
         self.wake_links(now);
         self.wake_servers(now);
         self.wake_calls(now);
+        self.wake_sign_ins(now);
         self.wake_clients(now);
         self.wake_roots(now);
         self.wake_gates(now);
@@ -334,6 +334,7 @@ impl Hub {
         let calls = self.calls.values().filter_map(Call::deadline);
         let refreshes = self.refreshes.iter().map(RefreshWait::deadline);
         let others = clients.chain(calls).chain(refreshes);
+        let others = others.chain(self.sign_in_deadline());
         self.alarm = links.chain(servers).chain(others).min();
     }
 

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::{DriverState, HubDriver};
 use crate::catalog::ServerIndex;
-use crate::hub::{SIGN_IN_PATIENCE, SignInChange, SignInId};
+use crate::hub::{SignInChange, SignInId};
 
 /// How long it may take to find out where people sign in.
 const BEGIN_DEADLINE: Duration = Duration::from_secs(60);
@@ -80,6 +80,6 @@ async fn carry_out(
     if let Some(driver) = driver.upgrade() {
         driver.with_hub(|hub| hub.sign_in_begun(id, &page.url, Instant::now()));
     }
-    let signed_in = timeout(SIGN_IN_PATIENCE, page.signed_in).await;
-    signed_in.unwrap_or_else(|_| Err("nobody has signed in within 5 minutes".to_owned()))
+    // The hub ends it if nobody comes in time.
+    page.signed_in.await
 }

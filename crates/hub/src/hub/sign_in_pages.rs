@@ -17,7 +17,7 @@ use crate::server_link::{CallId, ClientId, cancel_of};
 use crate::sign_in_need::SignInNeed;
 
 /// How long a person has to sign in, and the call waits.
-pub(crate) const SIGN_IN_PATIENCE: Duration = Duration::from_secs(300);
+const SIGN_IN_PATIENCE: Duration = Duration::from_secs(300);
 
 /// The key of our question in `inputRequests`.
 const INPUT_KEY: &str = "mcp-proxy/sign-in";
@@ -123,12 +123,14 @@ impl Hub {
         is_alone && is_first && !self.is_stopping && client.can_open_pages()
     }
 
-    /// Begins a sign-in unless there is one. Returns when it is given up.
+    /// Begins a sign-in, or gives the one in progress as much time. Returns when it is given up.
     fn begin_sign_in(&mut self, index: ServerIndex, need: &SignInNeed, now: Instant) -> Instant {
-        if let Some(pending) = &self.server(index).pending_sign_in {
-            return pending.until;
+        let until = now + SIGN_IN_PATIENCE;
+        if let Some(pending) = &mut self.server_mut(index).pending_sign_in {
+            pending.until = until;
+            return until;
         }
-        let (id, until) = (SignInId(self.next_id()), now + SIGN_IN_PATIENCE);
+        let id = SignInId(self.next_id());
         self.server_mut(index).pending_sign_in = Some(PendingSignIn {
             id,
             url: None,
@@ -329,6 +331,25 @@ impl Hub {
         let sign_in = self.calls.get(&id).map(|call| call.sign_in.clone());
         if let Some(CallSignIn::Waiting(need)) = sign_in {
             self.refuse_for_sign_in(id, &need, now);
+        }
+    }
+
+    /// When the next sign-in is given up.
+    pub(super) fn sign_in_deadline(&self) -> Option<Instant> {
+        let pending = self.servers.iter().flat_map(|it| &it.pending_sign_in);
+        pending.map(|pending| pending.until).min()
+    }
+
+    /// Gives sign-ins up that nobody has completed in time.
+    pub(super) fn wake_sign_ins(&mut self, now: Instant) {
+        for index in self.server_indices() {
+            let server = self.server(index);
+            let pending = server.pending_sign_in.as_ref();
+            if pending.is_some_and(|pending| pending.until <= now) {
+                let text = format!("server {}: nobody has signed in in time", server.name());
+                self.actions.push(HubAction::Log(text));
+                self.give_up_sign_in(index, now);
+            }
         }
     }
 

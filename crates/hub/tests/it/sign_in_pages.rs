@@ -137,6 +137,41 @@ fn a_sign_in_that_fails_or_takes_too_long_ends_the_call_with_what_to_run() {
 }
 
 #[test]
+fn a_call_that_joins_late_waits_as_long_as_any_other() {
+    let mut hub = legacy();
+    asked(&mut hub);
+    hub.wait(Duration::from_secs(299));
+    hub.client_says(1, &call(2, "a_echo"));
+    refuse(&mut hub);
+    hub.take();
+    hub.wait(Duration::from_secs(2));
+    let text = hub.take();
+    let told = last(&text, "C1");
+    assert_refused(&told);
+    assert_eq!(told["id"], 1);
+    assert!(!text.contains("! end sign-in"), "{text}");
+    hub.wait(Duration::from_secs(296));
+    assert!(!hub.take().contains("C1<"));
+    hub.wait(Duration::from_secs(2));
+    let text = hub.take();
+    assert!(text.contains("! end sign-in"), "{text}");
+    assert!(text.contains(r#""id":2,"error":{"code":-31016"#), "{text}");
+}
+
+#[test]
+fn an_opened_page_that_nobody_waits_for_is_given_up_in_time() {
+    let mut hub = legacy();
+    let question = asked(&mut hub);
+    say_action(&mut hub, &question, "accept");
+    hub.client_says(
+        1,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#,
+    );
+    hub.wait(Duration::from_secs(301));
+    assert!(hub.take().contains("! end sign-in"));
+}
+
+#[test]
 fn a_server_that_refuses_after_the_sign_in_is_not_asked_for_ever() {
     let mut hub = legacy();
     asked(&mut hub);
