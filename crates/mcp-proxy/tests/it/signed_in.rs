@@ -2,7 +2,7 @@
 
 use crate::control::test_home::{TestHome, ok};
 use crate::programs::{ListeningProgram, request};
-use crate::serve::protected_server::{ProtectedServer, sign_in};
+use crate::serve::protected_server::{ProtectedServer, damage_sign_ins, sign_in};
 
 const TOLD: &str = "requests without credentials get the token of your sign-in to";
 
@@ -56,4 +56,20 @@ fn shell_commands_use_the_sign_in_and_say_what_to_run_without_it() {
     assert!(listed.contains("read"), "{listed}");
     let called = ok(home.run(&["call", "--url", &url, "read"]));
     assert!(called.contains("read"), "{called}");
+}
+
+#[test]
+fn a_damaged_store_fails_only_servers_that_want_a_sign_in() {
+    let (home, server) = (TestHome::new(), ProtectedServer::start());
+    let open = ProtectedServer::start();
+    *open.accepted.lock().unwrap() = "*";
+    sign_in(&home, &server.url(), "good");
+    damage_sign_ins(&home);
+    let listed = ok(home.run(&["tools", "--url", &open.url()]));
+    assert!(listed.contains("read"), "{listed}");
+    let refused = home.run(&["tools", "--url", &server.url()]);
+    assert!(!refused.status.success());
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(told.contains("sign-ins.json"), "{told}");
+    assert_eq!(server.tokens(), [None]);
 }

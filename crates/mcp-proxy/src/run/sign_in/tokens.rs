@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::{HeaderValue, Uri, header};
-use mcp_proxy_auth::{AuthSettings, BearerToken, Refusal, ServerSignIn, SignInState};
+use mcp_proxy_auth::{AuthError, AuthSettings, BearerToken, Refusal, ServerSignIn, SignInState};
 use mcp_proxy_core::BoxFuture;
 use mcp_proxy_transport::http::{AfterRefusal, RefusedRequest, SignInNeeded, TokenSource};
 use serde_json::json;
@@ -184,11 +184,15 @@ impl SignInTokens {
 impl TokenSource for SignInTokens {
     fn token(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, String>> {
         Box::pin(async move {
-            let token = self
-                .sign_in
-                .token()
-                .await
-                .map_err(|error| error.to_string())?;
+            let token = match self.sign_in.token().await {
+                // It may be a server that nobody has to sign in to. If it refuses the request, the error is told then.
+                Err(error) if is_of_store(&error) => {
+                    self.store
+                        .tell_once(format!("sign-ins cannot be used: {error}"));
+                    None
+                }
+                token => token.map_err(|error| error.to_string())?,
+            };
             let Some(token) = token else {
                 return Ok(None);
             };
@@ -203,6 +207,14 @@ impl TokenSource for SignInTokens {
     ) -> BoxFuture<'a, Result<AfterRefusal, String>> {
         Box::pin(self.after(refused))
     }
+}
+
+/// Whether nothing is known of any server's sign-in.
+fn is_of_store(error: &AuthError) -> bool {
+    matches!(
+        error,
+        AuthError::Folder { .. } | AuthError::File { .. } | AuthError::Damaged { .. }
+    )
 }
 
 fn header_of(token: &BearerToken) -> Result<HeaderValue, String> {

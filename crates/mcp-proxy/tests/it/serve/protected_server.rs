@@ -20,7 +20,7 @@ type SeenRequest = (String, Option<String>);
 /// A server over HTTP that answers those who come with the right token.
 pub struct ProtectedServer {
     pub address: String,
-    /// The token that it accepts.
+    /// The token that it accepts. `*`: it asks nobody.
     pub accepted: Arc<Mutex<&'static str>>,
     /// The requests.
     seen: Arc<Mutex<Vec<SeenRequest>>>,
@@ -125,7 +125,7 @@ fn answer(request: &str, accepted: &Mutex<&'static str>, seen: &Mutex<Vec<SeenRe
     let message: Value = serde_json::from_str(body).unwrap_or_default();
     let method = message["method"].as_str().unwrap_or_default();
     let expected = format!("Bearer {}", accepted.lock().unwrap());
-    let is_good = token.as_deref() == Some(&expected);
+    let is_good = expected == "Bearer *" || token.as_deref() == Some(&expected);
     seen.lock().unwrap().push((method.to_owned(), token));
     if !is_good {
         let challenge = "www-authenticate: Bearer error=\"invalid_token\"\r\n";
@@ -196,6 +196,11 @@ fn write_sign_in(home: &TestHome, server: &str, mut entry: Value, tokens: &Value
     entry["changes"] = json!(login);
     entry["secrets"] = json!("file");
     put(&folder, "sign-ins.json", "sign-ins", server, &entry);
+}
+
+/// What a disk or an editor may do to the store.
+pub fn damage_sign_ins(home: &TestHome) {
+    std::fs::write(home.path("data").join("mcp-proxy/sign-ins.json"), "{").unwrap();
 }
 
 /// Puts a server's entry into a file. Others stay.
