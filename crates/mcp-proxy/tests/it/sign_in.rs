@@ -224,3 +224,20 @@ async fn the_browser_gets_the_url_as_its_only_argument() {
     assert_eq!(page.status(), 200);
     assert!(output.unwrap().status.success());
 }
+
+#[tokio::test]
+async fn servers_of_one_name_are_told_apart_without_their_secrets() {
+    let server = TestServer::start().await;
+    let mut flags = vec!["login".to_owned(), "one".to_owned()];
+    for number in 1..=2 {
+        let file = server.folder().join(format!("config{number}.json"));
+        let url = format!("https://me:canary@{number}.example/mcp?key=canary");
+        let json = serde_json::json!({"mcpServers": {"one": {"url": url}}});
+        std::fs::write(&file, json.to_string()).unwrap();
+        flags.extend(["--config".to_owned(), file.to_str().unwrap().to_owned()]);
+    }
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let (code, text) = run(&server, &flags).await;
+    assert_eq!(code, Some(1));
+    assert!(!text.contains("canary"), "{text}");
+}

@@ -12,7 +12,7 @@ use mcp_proxy_hub::{BeginSignIn, SignInChange, SignInPage};
 use mcp_proxy_session::time_text;
 
 use crate::config::{Config, HubServerKind, HubServerTarget, HubTarget};
-use crate::run::sign_in::server_sign_in;
+use crate::run::sign_in::{beginning_failed, server_sign_in};
 
 /// How often the store is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -50,7 +50,7 @@ pub fn begin(config: &Config, hub: &HubTarget, server: &HubServerTarget) -> Opti
         let (sign_in, config, hub) = (sign_in.clone(), config.clone(), hub.clone());
         Box::pin(async move {
             let pending = sign_in.begin(&[]).await;
-            let pending = pending.map_err(|error| error.to_string())?;
+            let pending = pending.map_err(|error| beginning_failed(&error))?;
             Ok(SignInPage {
                 url: pending.url().to_string(),
                 signed_in: Box::pin(signed_in(pending, config, hub)),

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, Write as _};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use mcp_proxy_auth::{
     AuthError, PendingLogin, ServerSignIn, SignInFacts, SignInState, open_browser,
 };
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use url::Url;
 
 use super::server::find;
-use super::until_text;
+use super::{beginning_failed, until_text};
 use crate::cli::sign_in::LoginArgs;
 use crate::printer;
 use crate::run::runtime;
@@ -45,7 +45,8 @@ async fn log_in(args: &LoginArgs, sign_in: &ServerSignIn) -> Result<SignInFacts>
     }
     let scopes = args.scope.iter().flat_map(|text| text.split_whitespace());
     let scopes: Vec<String> = scopes.map(str::to_owned).collect();
-    let mut login = sign_in.begin(&scopes).await?;
+    let login = sign_in.begin(&scopes).await;
+    let mut login = login.map_err(|error| anyhow!(beginning_failed(&error)))?;
     let showing = show_page(args, sanitize(sign_in.server()), login.url().clone());
     let lines = match args.no_browser {
         true => stdin_lines(),

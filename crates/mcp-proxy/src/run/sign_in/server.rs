@@ -10,10 +10,12 @@ use mcp_proxy_session::{CredentialRedaction, REDACTED_CREDENTIAL};
 use mcp_proxy_transport::control::running_proxies;
 use url::Url;
 
+use super::behind_proxy::server_behind;
 use crate::cli::sign_in::SignInServerArgs;
 use crate::config::{
     SignInStore, auth_settings, default_config_file, environment_proxies, read_config_files, url_of,
 };
+use crate::printer;
 use crate::run::control::{greet, is_hub};
 use crate::run::runtime;
 
@@ -69,6 +71,14 @@ struct FoundServer {
 
 fn by_url(text: &str, known: Vec<KnownServer>) -> Result<FoundServer> {
     let url = Url::parse(text).with_context(|| format!("`{text}` is not a URL"))?;
+    let url = match runtime()?.block_on(server_behind(&url)) {
+        Some(server) => {
+            let shown = shown_url(&server);
+            printer::say(&format!("mcp-proxy: {text} is a proxy in front of {shown}"));
+            server
+        }
+        None => url,
+    };
     let mut found = known.into_iter().filter_map(|server| server.found.ok());
     let same = found.find(|found| without_query(&found.url) == without_query(&url));
     Ok(FoundServer {
@@ -110,13 +120,22 @@ fn by_name(name: &str, known: Vec<KnownServer>) -> Result<FoundServer> {
             )
         }
         (_, _) => {
-            let urls: Vec<&str> = servers.iter().map(|server| server.url.as_str()).collect();
+            let urls: Vec<String> = servers
+                .iter()
+                .map(|server| shown_url(&server.url))
+                .collect();
             bail!(
                 "several servers are called `{name}`; give the URL of one: {}",
                 urls.join(", ")
             )
         }
     }
+}
+
+/// A URL without what may be a secret.
+fn shown_url(url: &Url) -> String {
+    let masks = CredentialRedaction::default();
+    masks.url(without_query(url).as_str()).into_owned()
 }
 
 fn without_query(url: &Url) -> Url {
