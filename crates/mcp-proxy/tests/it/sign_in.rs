@@ -9,7 +9,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 use url::Url;
 
-use crate::programs::PROXY;
+use crate::programs::{ListeningProgram, PROXY};
 
 #[allow(dead_code, reason = "the tests of the crate `auth` use more of it")]
 #[path = "../../../auth/tests/it/authorization_server.rs"]
@@ -240,4 +240,30 @@ async fn servers_of_one_name_are_told_apart_without_their_secrets() {
     let (code, text) = run(&server, &flags).await;
     assert_eq!(code, Some(1));
     assert!(!text.contains("canary"), "{text}");
+}
+
+#[tokio::test]
+async fn the_url_of_a_proxy_signs_in_to_the_server_behind_it() {
+    let server = TestServer::start().await;
+    let folders = ["XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR"];
+    let environment = folders.map(|name| (name, server.folder().to_owned()));
+    let mcp = server.mcp();
+    let flags = [
+        "proxy",
+        "--no-record",
+        "--listen",
+        "http",
+        "--listen-port",
+        "0",
+        mcp.as_str(),
+    ];
+    let proxy = ListeningProgram::start_with(&flags, &environment);
+    let url = format!("http://{}{}", proxy.address, proxy.path);
+    let login = Login::start(&server, &[&url]).await;
+    let back = browser::redirect_of(&login.url).await;
+    browser::get(&back).await;
+    let (code, line) = login.end().await;
+    assert_eq!(code, Some(0));
+    assert!(line.contains(mcp.as_str()), "{line}");
+    assert!(server.sign_in().token().await.unwrap().is_some());
 }
