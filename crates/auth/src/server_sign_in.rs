@@ -45,6 +45,8 @@ struct Shared {
     client: SafeClient,
     /// Held by the one that renews the tokens, with the failure of the last one who did.
     renewing: tokio::sync::Mutex<Option<renewal::Failure>>,
+    /// Held by the one that reads the store, which may ask a person for the keychain.
+    loading: tokio::sync::Mutex<()>,
     /// The sign-in as it was when it was last read.
     loaded: Mutex<(Generation, Arc<StoredSignIn>)>,
 }
@@ -90,6 +92,7 @@ impl ServerSignIn {
                 settings,
                 client,
                 renewing: tokio::sync::Mutex::default(),
+                loading: tokio::sync::Mutex::default(),
                 loaded: Mutex::default(),
             }),
         })
@@ -289,18 +292,31 @@ impl ServerSignIn {
 
     /// The sign-in as it is stored now. Costs one system call if it has not changed.
     async fn load(&self) -> Result<Arc<StoredSignIn>, AuthError> {
-        {
-            let loaded = self.loaded();
-            if loaded.0 == self.shared.sign_ins.generation() {
-                return Ok(Arc::clone(&loaded.1));
-            }
+        if let Some(known) = self.known() {
+            return Ok(known);
         }
-        self.load_anew().await
+        // The others take what the first one has read.
+        let _turn = self.shared.loading.lock().await;
+        match self.known() {
+            Some(known) => Ok(known),
+            None => self.read().await,
+        }
     }
 
     /// The same without what is known already. A process that was killed between its two writes has left newer tokens than
     /// the generation says.
     async fn load_anew(&self) -> Result<Arc<StoredSignIn>, AuthError> {
+        let _turn = self.shared.loading.lock().await;
+        self.read().await
+    }
+
+    fn known(&self) -> Option<Arc<StoredSignIn>> {
+        let loaded = self.loaded();
+        let is_current = loaded.0 == self.shared.sign_ins.generation();
+        is_current.then(|| Arc::clone(&loaded.1))
+    }
+
+    async fn read(&self) -> Result<Arc<StoredSignIn>, AuthError> {
         // Before the files are read: if they change in between, they are read once more, not once too few.
         let generation = self.shared.sign_ins.generation();
         let stored = self.with_store(|sign_ins, key| sign_ins.load(key)).await?;

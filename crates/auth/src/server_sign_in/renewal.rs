@@ -11,8 +11,8 @@ use crate::store::{SignInSecrets, StoredSignIn};
 use crate::token_endpoint::TokenAnswer;
 use crate::{AuthError, BearerToken};
 
-/// Longer than a renewal can take: the keychain twice, the discovery, and a token.
-const LOCK_DEADLINE: Duration = Duration::from_secs(180);
+/// Longer than a renewal can take: the keychain, which others may be waiting for, twice, the discovery, and two requests.
+const LOCK_DEADLINE: Duration = Duration::from_secs(300);
 const LOCK_POLL: Duration = Duration::from_millis(20);
 
 /// A renewal that failed.

@@ -1,6 +1,7 @@
 //! The store with a keychain and without, in one process and in several.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use keyring_core::api::CredentialStoreApi as _;
 use keyring_core::mock;
@@ -103,6 +104,58 @@ fn a_locked_keychain_keeps_a_sign_in_that_a_later_logout_removes() {
         assert!(entry.get_secret().is_err());
         assert_eq!(token_of(&sign_ins), None);
     }
+}
+
+#[test]
+fn what_a_keychain_stores_too_late_is_removed_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let keychain = mock::Store::new().unwrap();
+    let mut sign_ins = open(&folder, &keychain, TokenStoreChoice::Keychain);
+    let impatient = Keychain::of(Arc::clone(&keychain) as _);
+    let (short, long) = (Duration::from_millis(50), Duration::from_secs(60));
+    sign_ins.keychain = impatient.with_patience(short, long);
+    let entry = keychain.build("mcp-proxy", key().as_str(), None).unwrap();
+    let mock: &mock::Cred = entry.as_any().downcast_ref().unwrap();
+    // It asks its person.
+    let asking = mock.inner.lock().unwrap();
+    sign_ins
+        .store(&key(), SignIn::default(), secrets("canary"))
+        .unwrap();
+    assert_eq!(token_of(&sign_ins).as_deref(), Some("canary"));
+    // Nobody else asks meanwhile.
+    assert!(sign_ins.keychain.get(&key()).is_err());
+    drop(asking);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let late = loop {
+        match sign_ins.keychain.get(&key()) {
+            Err(_) if Instant::now() < deadline => std::thread::yield_now(),
+            late => break late.unwrap(),
+        }
+    };
+    assert_eq!(late, None);
+}
+
+#[test]
+fn a_person_who_refuses_the_keychain_is_not_asked_at_once_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let keychain = mock::Store::new().unwrap();
+    let mut sign_ins = open(&folder, &keychain, TokenStoreChoice::Keychain);
+    sign_ins
+        .store(&key(), SignIn::default(), secrets("canary"))
+        .unwrap();
+    let entry = keychain.build("mcp-proxy", key().as_str(), None).unwrap();
+    let mock: &mock::Cred = entry.as_any().downcast_ref().unwrap();
+    let refuse = || mock.set_error(keyring_core::Error::NoDefaultStore);
+    // What fails at once has asked nobody.
+    refuse();
+    assert!(sign_ins.load(&key()).is_err());
+    assert!(sign_ins.load(&key()).is_ok());
+    let keychain = Keychain::of(keychain as _);
+    sign_ins.keychain = keychain.with_patience(Duration::from_secs(60), Duration::ZERO);
+    refuse();
+    assert!(sign_ins.load(&key()).is_err());
+    assert_eq!(sign_ins.load(&key()).unwrap_err(), AuthError::Keychain);
+    assert!(entry.get_secret().is_ok());
 }
 
 #[test]
