@@ -200,7 +200,8 @@ fn allowed(filter: &NameFilter) -> AllowedNames {
     AllowedNames {
         allow: filter.allow.as_deref().map(globs),
         deny: globs(&filter.deny),
-    }
+        ..AllowedNames::default()
+    }..AllowedNames::default()
 }
 
 pub(super) fn globs(globs: &[NameGlob]) -> Vec<String> {
