@@ -201,7 +201,7 @@ fn allowed(filter: &NameFilter) -> AllowedNames {
         allow: filter.allow.as_deref().map(globs),
         deny: globs(&filter.deny),
         ..AllowedNames::default()
-    }..AllowedNames::default()
+    }
 }
 
 pub(super) fn globs(globs: &[NameGlob]) -> Vec<String> {
