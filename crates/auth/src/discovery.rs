@@ -13,9 +13,9 @@ use url::Url;
 
 use crate::error::METADATA;
 use crate::http::{ObservedClient, SafeClient};
-use crate::server_key::host_of;
+use crate::server_key::{host_of, issuer_host};
 use crate::store::AuthorizationServer;
-use crate::{AuthError, AuthSettings};
+use crate::{AuthError, AuthSettings, Grant};
 
 /// It changes nothing on any server, and a server that wants a sign-in refuses it like everything else.
 const PROBE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -63,13 +63,22 @@ impl Discovery {
             });
         }
         manager.set_metadata(found.metadata.clone());
-        Ok(Discovery {
+        let is_silent = !is_assumed && found.metadata.code_challenge_methods_supported.is_none();
+        let discovery = Discovery {
             manager,
             metadata: found.metadata,
             client,
             server: host,
             is_assumed,
-        })
+        };
+        // The specification wants a login to end here. Whoever names the authorization server vouches for it.
+        let is_login = settings.grant == Grant::AuthorizationCode;
+        match is_silent && is_login && settings.authorization_server.is_none() {
+            true => Err(AuthError::NoWordOfPkce {
+                host: discovery.issuer_host(),
+            }),
+            false => Ok(discovery),
+        }
     }
 
     /// The error of one of rmcp's operations in our words.
@@ -87,8 +96,7 @@ impl Discovery {
 
     /// The authorization server's host, for errors.
     pub(crate) fn issuer_host(&self) -> String {
-        let issuer = self.issuer();
-        Url::parse(&issuer).map_or(issuer, |url| host_of(&url))
+        issuer_host(&self.issuer())
     }
 
     /// What has to be kept of the metadata.

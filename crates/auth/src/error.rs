@@ -101,6 +101,18 @@ pub enum AuthError {
         /// The server's host.
         server: String,
     },
+    /// The secret of the config would go to another authorization server than before.
+    #[error(
+        "{server} leads the sign-in to {found} instead of {expected}, and {found} must not get the client's secret; if that is right, name it as `authorization-server` under the server's `auth`, or log out first"
+    )]
+    OtherIssuer {
+        /// The server's host.
+        server: String,
+        /// Where the secret went before.
+        expected: String,
+        /// Where it would go now.
+        found: String,
+    },
     /// Nobody can register with it by itself.
     #[error(
         "{host} does not register clients by itself; register one there and set `client-id` under the server's `auth`"
@@ -112,6 +124,14 @@ pub enum AuthError {
     /// It cannot do what every login needs.
     #[error("{host} does not support PKCE with S256, which a sign-in needs")]
     NoPkce {
+        /// The authorization server's host.
+        host: String,
+    },
+    /// It may not be able to do what every login needs.
+    #[error(
+        "{host} does not say that it supports PKCE with S256, which a sign-in needs; if you trust it, name it as `authorization-server` under the server's `auth`"
+    )]
+    NoWordOfPkce {
         /// The authorization server's host.
         host: String,
     },

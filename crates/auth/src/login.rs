@@ -78,6 +78,7 @@ impl PendingLogin {
                 }
                 Verdict::Refused(error) => {
                     self.is_over = true;
+                    self.begun.refused(&error).await;
                     show(redirect.page, &Err(error.clone()), self.begun.server()).await;
                     return Err(error);
                 }
@@ -109,6 +110,7 @@ impl PendingLogin {
                 Verdict::NotOurs => return Err(wrong()),
                 Verdict::Refused(error) => {
                     self.is_over = true;
+                    self.begun.refused(&error).await;
                     return Err(error);
                 }
                 Verdict::Code(code) => {

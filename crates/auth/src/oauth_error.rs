@@ -48,6 +48,12 @@ pub(crate) fn is_final(error: &AuthError) -> bool {
         if matches!(code.as_str(), "invalid_grant" | "invalid_client" | "unauthorized_client"))
 }
 
+/// Whether other scopes may be granted. A registration that names scopes fails with a code of its own.
+pub(crate) fn refuses_scopes(error: &AuthError) -> bool {
+    matches!(error, AuthError::Refused { code, .. }
+        if matches!(code.as_str(), "invalid_scope" | "invalid_client_metadata"))
+}
+
 #[cfg(test)]
 mod tests {
     use http::StatusCode;

@@ -69,6 +69,11 @@ pub(crate) fn host_of(url: &Url) -> String {
     }
 }
 
+/// The host of an issuer, for errors.
+pub(crate) fn issuer_host(issuer: &str) -> String {
+    Url::parse(issuer).map_or_else(|_| issuer.to_owned(), |url| host_of(&url))
+}
+
 /// Whether a URL names this machine by an address or by `localhost`.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {

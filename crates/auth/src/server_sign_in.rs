@@ -1,5 +1,6 @@
 //! Everything about signing in to one server.
 
+mod machine;
 mod refusals;
 mod renewal;
 
@@ -23,6 +24,8 @@ use crate::{
 const RENEW_BEFORE: u64 = 30;
 /// All requests before the browser opens. Each has a deadline of its own.
 const BEGIN_DEADLINE: Duration = Duration::from_secs(60);
+/// A person who signs in waits no longer for a renewal, which finds the new sign-in then.
+const LOGIN_PATIENCE: Duration = Duration::from_secs(30);
 /// Nobody waits longer for the end of tokens that are forgotten anyway.
 const REVOCATION_DEADLINE: Duration = Duration::from_secs(10);
 
@@ -40,8 +43,10 @@ struct Shared {
     key: ServerKey,
     settings: AuthSettings,
     client: SafeClient,
-    /// Held by the one that renews the tokens.
-    renewing: tokio::sync::Mutex<()>,
+    /// Held by the one that renews the tokens, with the failure of the last one who did.
+    renewing: tokio::sync::Mutex<Option<renewal::Failure>>,
+    /// Held by the one that reads the store, which may ask a person for the keychain.
+    loading: tokio::sync::Mutex<()>,
     /// The sign-in as it was when it was last read.
     loaded: Mutex<(Generation, Arc<StoredSignIn>)>,
 }
@@ -86,7 +91,8 @@ impl ServerSignIn {
                 key,
                 settings,
                 client,
-                renewing: tokio::sync::Mutex::new(()),
+                renewing: tokio::sync::Mutex::default(),
+                loading: tokio::sync::Mutex::default(),
                 loaded: Mutex::default(),
             }),
         })
@@ -113,22 +119,17 @@ impl ServerSignIn {
         match stored.token() {
             Some(token) if !stored.is_due() => Ok(Some(token)),
             None if !self.needs_no_person() => Ok(None),
-            _ => self.renewed(None).await,
+            _ => self.renewed(None, &[]).await,
         }
     }
 
     /// Begins a login: finds the authorization server, registers with it if need be, and listens for the redirect.
     pub async fn begin(&self, extra_scopes: &[String]) -> Result<PendingLogin, AuthError> {
         let begun = timeout(BEGIN_DEADLINE, PendingLogin::begin(self, extra_scopes)).await;
-        begun.unwrap_or_else(|_| {
-            Err(AuthError::TooSlow {
-                host: self.shared.key.host(),
-                seconds: BEGIN_DEADLINE.as_secs(),
-            })
-        })
+        begun.unwrap_or_else(|_| Err(self.too_slow()))
     }
 
-    /// Revokes the tokens where the authorization server can, and forgets them.
+    /// Revokes the tokens where the authorization server can, and forgets them. Can be repeated after an error.
     pub async fn sign_out(&self) -> Result<SignOut, AuthError> {
         // Not in the middle of a renewal, which would store new tokens.
         let _lock = self.lock().await?;
@@ -183,7 +184,16 @@ impl ServerSignIn {
     pub(crate) async fn discover(&self) -> Result<Discovery, AuthError> {
         let shared = &self.shared;
         let resource = shared.key.url();
-        Discovery::of(&shared.server, resource, &shared.settings, &shared.client).await
+        let found = Discovery::of(&shared.server, resource, &shared.settings, &shared.client);
+        let found = timeout(BEGIN_DEADLINE, found).await;
+        found.unwrap_or_else(|_| Err(self.too_slow()))
+    }
+
+    fn too_slow(&self) -> AuthError {
+        AuthError::TooSlow {
+            host: self.shared.key.host(),
+            seconds: BEGIN_DEADLINE.as_secs(),
+        }
     }
 
     /// What the server names, what the config and the person name, what was granted before, and what was missing since.
@@ -192,14 +202,21 @@ impl ServerSignIn {
         discovery: &Discovery,
         extra: &[String],
     ) -> Result<Vec<String>, AuthError> {
-        let stored = self.load().await?;
         let named = discovery.manager.select_initial_scopes(&[]).await;
+        // A machine begins anew: it asks for more when the server does.
+        let (granted, missing) = match self.needs_no_person() {
+            true => Default::default(),
+            false => {
+                let stored = &self.load().await?.sign_in;
+                (stored.scopes.clone(), stored.missing_scopes.clone())
+            }
+        };
         let mut scopes: Vec<String> = Vec::new();
         let all = named
             .iter()
             .chain(&self.settings().scopes)
-            .chain(&stored.sign_in.scopes)
-            .chain(&stored.sign_in.missing_scopes)
+            .chain(&granted)
+            .chain(&missing)
             .chain(extra);
         for scope in all {
             if !scopes.contains(scope) {
@@ -238,19 +255,14 @@ impl ServerSignIn {
     /// person's sign-in comes first.
     pub(crate) async fn store_login(
         &self,
-        sign_in: SignIn,
+        mut sign_in: SignIn,
         secrets: SignInSecrets,
     ) -> Result<SignInFacts, AuthError> {
-        let _lock = self.lock().await.ok();
-        self.store(sign_in, secrets).await
-    }
-
-    /// Keeps a sign-in.
-    async fn store(
-        &self,
-        sign_in: SignIn,
-        secrets: SignInSecrets,
-    ) -> Result<SignInFacts, AuthError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.unwrap_or_default().as_nanos();
+        // It fits for centuries.
+        sign_in.login = u64::try_from(now).unwrap_or_default();
+        let _lock = timeout(LOGIN_PATIENCE, self.lock()).await;
         let facts = sign_in.facts();
         self.with_store(move |sign_ins, key| sign_ins.store(key, sign_in, secrets))
             .await?;
@@ -280,14 +292,33 @@ impl ServerSignIn {
 
     /// The sign-in as it is stored now. Costs one system call if it has not changed.
     async fn load(&self) -> Result<Arc<StoredSignIn>, AuthError> {
+        if let Some(known) = self.known() {
+            return Ok(known);
+        }
+        // The others take what the first one has read.
+        let _turn = self.shared.loading.lock().await;
+        match self.known() {
+            Some(known) => Ok(known),
+            None => self.read().await,
+        }
+    }
+
+    /// The same without what is known already. A process that was killed between its two writes has left newer tokens than
+    /// the generation says.
+    async fn load_anew(&self) -> Result<Arc<StoredSignIn>, AuthError> {
+        let _turn = self.shared.loading.lock().await;
+        self.read().await
+    }
+
+    fn known(&self) -> Option<Arc<StoredSignIn>> {
+        let loaded = self.loaded();
+        let is_current = loaded.0 == self.shared.sign_ins.generation();
+        is_current.then(|| Arc::clone(&loaded.1))
+    }
+
+    async fn read(&self) -> Result<Arc<StoredSignIn>, AuthError> {
         // Before the files are read: if they change in between, they are read once more, not once too few.
         let generation = self.shared.sign_ins.generation();
-        {
-            let loaded = self.loaded();
-            if loaded.0 == generation {
-                return Ok(Arc::clone(&loaded.1));
-            }
-        }
         let stored = self.with_store(|sign_ins, key| sign_ins.load(key)).await?;
         let stored = Arc::new(stored);
         *self.loaded() = (generation, Arc::clone(&stored));

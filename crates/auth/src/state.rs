@@ -26,4 +26,6 @@ pub struct SignInFacts {
     pub scopes: Vec<String>,
     /// The scopes that the server has asked for since. The next login asks for them too.
     pub missing_scopes: Vec<String>,
+    /// Another number for every login of a person. Renewals keep it.
+    pub login: u64,
 }

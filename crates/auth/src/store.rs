@@ -1,7 +1,8 @@
 //! The user's sign-ins, shared by all processes of the user.
 //!
-//! `sign-ins.json` has what is not secret, `tokens.json` or the keychain has the rest. Tokens are written first and removed
-//! last, so whoever reads `sign-ins.json` first finds tokens that are at least as new.
+//! `sign-ins.json` has what is not secret, `tokens.json` or the keychain has the rest. Tokens are written first, so whoever
+//! reads `sign-ins.json` first finds tokens that are at least as new. Tokens leave the keychain first: as long as it is
+//! locked, it is known that there are some.
 
 mod document;
 mod keychain;
@@ -120,13 +121,37 @@ impl SignIns {
         }
     }
 
-    /// Stores a sign-in and its secrets.
+    /// Stores a sign-in and its secrets, whatever there was.
     pub(crate) fn store(
         &self,
         key: &ServerKey,
-        mut sign_in: SignIn,
+        sign_in: SignIn,
         secrets: SignInSecrets,
     ) -> Result<(), AuthError> {
+        self.store_after(key, None, sign_in, secrets).map(drop)
+    }
+
+    /// Stores a renewed sign-in, but only if `old` is still there. Returns whether it was.
+    pub(crate) fn renew(
+        &self,
+        key: &ServerKey,
+        old: &SignIn,
+        sign_in: SignIn,
+        secrets: SignInSecrets,
+    ) -> Result<bool, AuthError> {
+        self.store_after(key, Some(old), sign_in, secrets)
+    }
+
+    fn store_after(
+        &self,
+        key: &ServerKey,
+        old: Option<&SignIn>,
+        mut sign_in: SignIn,
+        secrets: SignInSecrets,
+    ) -> Result<bool, AuthError> {
+        if old.is_some_and(|old| !self.is_there(key, old)) {
+            return Ok(false);
+        }
         // A keychain may ask its person, so nobody's lock is held meanwhile.
         let is_in_keychain =
             self.choice == TokenStoreChoice::Keychain && self.keychain.set(key, &secrets).is_ok();
@@ -135,26 +160,47 @@ impl SignIns {
             false => SecretsPlace::File,
         };
         let lock = self.write_lock()?;
-        let old_place = self.place(key)?;
+        let there = self.sign_in(key)?.unwrap_or_default();
+        if let Some(old) = old {
+            if !there.has_tokens_of(old) {
+                return Ok(false);
+            }
+            // Others may have been missing meanwhile.
+            let is_missing = |scope: &String| !sign_in.scopes.contains(scope);
+            let missing = there.missing_scopes.iter();
+            sign_in.missing_scopes = missing.filter(|scope| is_missing(scope)).cloned().collect();
+        }
         let in_file = (!is_in_keychain).then_some(secrets);
         self.put_tokens(key, in_file)?;
         self.put(key, sign_in)?;
         drop(lock);
-        if !is_in_keychain && old_place == SecretsPlace::Keychain {
+        if !is_in_keychain && there.secrets == SecretsPlace::Keychain {
             // The old tokens are of no more use. A keychain that is not there cannot remove them.
             let _ = self.keychain.remove(key);
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Removes the secrets of a sign-in that has ended. What the next login needs stays.
-    pub(crate) fn end(&self, key: &ServerKey, ended: SignIn) -> Result<(), AuthError> {
-        let lock = self.write_lock()?;
-        let place = self.place(key)?;
-        self.put(key, ended)?;
-        self.put_tokens(key, None)?;
-        drop(lock);
-        self.remove_from_keychain(key, place)
+    /// Removes the secrets of a sign-in that has ended, but not those of another one. What the next login needs stays.
+    pub(crate) fn end(&self, key: &ServerKey, old: &SignIn) -> Result<(), AuthError> {
+        if !self.is_there(key, old) {
+            return Ok(());
+        }
+        self.remove_from_keychain(key)?;
+        let _lock = self.write_lock()?;
+        let mut there = self.sign_in(key)?.unwrap_or_default();
+        if !there.has_tokens_of(old) {
+            return Ok(());
+        }
+        there.secrets = SecretsPlace::None;
+        self.put(key, there)?;
+        self.put_tokens(key, None)
+    }
+
+    /// Whether nobody has signed in or out or renewed the tokens since. What cannot be read is not there.
+    fn is_there(&self, key: &ServerKey, old: &SignIn) -> bool {
+        let there = self.sign_in(key);
+        there.is_ok_and(|there| there.unwrap_or_default().has_tokens_of(old))
     }
 
     /// Remembers scopes for the next login, up to `max`. Returns all that are missing.
@@ -175,9 +221,28 @@ impl SignIns {
         }
         let missing = sign_in.missing_scopes.clone();
         if missing.len() > known {
-            self.put(key, sign_in)?;
+            self.put_scopes(key, sign_in)?;
         }
         Ok(missing)
+    }
+
+    /// Forgets scopes that the authorization server does not grant. Those of a sign-in that has not ended are granted.
+    pub(crate) fn drop_scopes(&self, key: &ServerKey, refused: &[String]) -> Result<(), AuthError> {
+        let _lock = self.write_lock()?;
+        let Some(old) = self.sign_in(key)? else {
+            return Ok(());
+        };
+        let mut sign_in = old.clone();
+        sign_in
+            .missing_scopes
+            .retain(|scope| !refused.contains(scope));
+        if sign_in.secrets == SecretsPlace::None {
+            sign_in.scopes.retain(|scope| !refused.contains(scope));
+        }
+        match sign_in == old {
+            true => Ok(()),
+            false => self.put_scopes(key, sign_in),
+        }
     }
 
     /// Locks a server's tokens for their renewal. `None`: another one has the lock.
@@ -200,26 +265,33 @@ impl SignIns {
         locked.map_err(|error| file_error("of a lock", "locked", &error))
     }
 
-    /// Removes a sign-in and its secrets.
+    /// Removes a sign-in and its secrets. Nothing changes as long as the keychain does not remove them.
     pub(crate) fn forget(&self, key: &ServerKey) -> Result<(), AuthError> {
-        let lock = self.write_lock()?;
+        self.remove_from_keychain(key)?;
+        let _lock = self.write_lock()?;
         let mut document: SignInsDocument = self.parsed(SIGN_INS)?;
-        let Some(sign_in) = document.sign_ins.remove(key.as_str()) else {
-            return Ok(());
-        };
-        self.write(SIGN_INS, &document)?;
-        self.put_tokens(key, None)?;
-        drop(lock);
-        self.remove_from_keychain(key, sign_in.secrets)
+        if document.sign_ins.remove(key.as_str()).is_some() {
+            self.write(SIGN_INS, &document)?;
+        }
+        // A process that was killed between its two writes has left tokens that no sign-in names.
+        self.put_tokens(key, None)
     }
 
     fn place(&self, key: &ServerKey) -> Result<SecretsPlace, AuthError> {
         Ok(self.sign_in(key)?.unwrap_or_default().secrets)
     }
 
+    /// With another number, as the tokens are others.
     fn put(&self, key: &ServerKey, mut sign_in: SignIn) -> Result<(), AuthError> {
+        let newest = self.document()?;
+        let newest = newest.sign_ins.values().map(|sign_in| sign_in.changes);
+        sign_in.changes = newest.max().unwrap_or(0) + 1;
+        self.put_scopes(key, sign_in)
+    }
+
+    /// With the same number, as the tokens are the same.
+    fn put_scopes(&self, key: &ServerKey, sign_in: SignIn) -> Result<(), AuthError> {
         let mut document: SignInsDocument = self.parsed(SIGN_INS)?;
-        sign_in.changes = next_change(&document);
         document.sign_ins.insert(key.to_string(), sign_in);
         self.write(SIGN_INS, &document)
     }
@@ -237,8 +309,8 @@ impl SignIns {
         }
     }
 
-    fn remove_from_keychain(&self, key: &ServerKey, place: SecretsPlace) -> Result<(), AuthError> {
-        match place {
+    fn remove_from_keychain(&self, key: &ServerKey) -> Result<(), AuthError> {
+        match self.place(key)? {
             SecretsPlace::Keychain => self.keychain.remove(key).map_err(|_| AuthError::Keychain),
             SecretsPlace::None | SecretsPlace::File => Ok(()),
         }
@@ -284,15 +356,13 @@ impl SignIns {
                         return Err(error.into());
                     }
                 }
+                for name in [SIGN_INS, TOKENS] {
+                    self.folder.remove_leftovers(name)?;
+                }
                 Ok(file)
             })
             .map_err(|error| file_error(WRITE_LOCK, "locked", &error))
     }
-}
-
-fn next_change(document: &SignInsDocument) -> u64 {
-    let newest = document.sign_ins.values().map(|sign_in| sign_in.changes);
-    newest.max().unwrap_or(0) + 1
 }
 
 fn file_error(file: &'static str, what: &'static str, error: &io::Error) -> AuthError {

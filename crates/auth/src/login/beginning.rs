@@ -37,8 +37,16 @@ impl Begun {
         extra_scopes: &[String],
     ) -> Result<(Url, Begun), AuthError> {
         let mut discovery = sign_in.discover().await?;
+        sign_in.check_issuer(&discovery).await?;
         let scopes = sign_in.scopes_to_ask(&discovery, extra_scopes).await?;
-        let client = become_client(&sign_in, &mut discovery, redirect_uri, &scopes).await?;
+        let client = become_client(&sign_in, &mut discovery, redirect_uri, &scopes).await;
+        let client = match client {
+            Ok(client) => client,
+            Err(error) => {
+                sign_in.scopes_were_refused(&error, &scopes).await;
+                return Err(error);
+            }
+        };
         let scope_names: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let url = discovery.manager.get_authorization_url(&scope_names).await;
         let url = url.map_err(|error| discovery.error(error))?;
@@ -69,6 +77,11 @@ impl Begun {
     /// The server's host, for pages.
     pub(super) fn server(&self) -> &str {
         &self.discovery.server
+    }
+
+    /// After the authorization server has refused the login.
+    pub(super) async fn refused(&self, error: &AuthError) {
+        self.sign_in.scopes_were_refused(error, &self.scopes).await;
     }
 
     /// Whether an answer is the one that this login waits for, and comes from whom we asked.
@@ -113,8 +126,14 @@ impl Begun {
         let manager = &self.discovery.manager;
         let answer = manager
             .exchange_code_for_token_with_issuer(code.expose(), self.state.expose(), issuer)
-            .await
-            .map_err(|error| self.discovery.error(error))?;
+            .await;
+        let answer = match answer.map_err(|error| self.discovery.error(error)) {
+            Ok(answer) => answer,
+            Err(error) => {
+                self.refused(&error).await;
+                return Err(error);
+            }
+        };
         let json = serde_json::to_vec(&answer).unwrap_or_default();
         let answer = TokenAnswer::read(&self.discovery.issuer_host(), &json)?;
         let server = self.discovery.authorization_server();

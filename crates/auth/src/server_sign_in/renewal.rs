@@ -6,24 +6,40 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::ServerSignIn;
-use crate::oauth_error::is_final;
-use crate::store::{SecretsPlace, SignInSecrets, StoredSignIn};
-use crate::token_endpoint::{TokenAnswer, TokenEndpoint};
+use crate::oauth_error::{is_final, refuses_scopes};
+use crate::store::{SignInSecrets, StoredSignIn};
+use crate::token_endpoint::TokenAnswer;
 use crate::{AuthError, BearerToken};
 
-/// Longer than a renewal can take.
-const LOCK_DEADLINE: Duration = Duration::from_secs(45);
+/// Longer than a renewal can take: the keychain, which others may be waiting for, twice, the discovery, and two requests.
+const LOCK_DEADLINE: Duration = Duration::from_secs(300);
 const LOCK_POLL: Duration = Duration::from_millis(20);
 
+/// A renewal that failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    ended: Instant,
+    more: Vec<String>,
+    error: AuthError,
+}
+
+impl Failure {
+    /// Whether somebody who has waited since `asked` would only wait once more for the same.
+    fn is_ours(&self, asked: Instant, more: &[String]) -> bool {
+        self.ended > asked && (self.more == more || !refuses_scopes(&self.error))
+    }
+}
+
 impl ServerSignIn {
-    /// A token that is neither due nor `refused`. `None`: a person has to sign in.
+    /// A token that is neither due nor `refused`. `None`: a person has to sign in. A machine asks for the `more` scopes too.
     pub(super) async fn renewed(
         &self,
         refused: Option<BearerToken>,
+        more: &[String],
     ) -> Result<Option<BearerToken>, AuthError> {
-        let sign_in = self.clone();
+        let (sign_in, more) = (self.clone(), more.to_vec());
         // It goes on if the request that wants it is cancelled: a refresh token that was sent may be worth nothing afterwards.
-        let renewal = tokio::spawn(async move { sign_in.renew(refused).await });
+        let renewal = tokio::spawn(async move { sign_in.renew(refused, &more).await });
         renewal.await.unwrap_or_else(|error| {
             Err(AuthError::Folder {
                 why: error.to_string(),
@@ -31,23 +47,56 @@ impl ServerSignIn {
         })
     }
 
-    async fn renew(&self, refused: Option<BearerToken>) -> Result<Option<BearerToken>, AuthError> {
-        let _turn = self.shared.renewing.lock().await;
+    async fn renew(
+        &self,
+        refused: Option<BearerToken>,
+        more: &[String],
+    ) -> Result<Option<BearerToken>, AuthError> {
+        let asked = Instant::now();
+        let mut failure = self.shared.renewing.lock().await;
+        let shared = failure.as_ref().filter(|last| last.is_ours(asked, more));
+        let error = match shared {
+            Some(last) => last.error.clone(),
+            None => match self.attempt(refused.as_ref(), more).await {
+                Ok(token) => {
+                    *failure = None;
+                    return Ok(token);
+                }
+                Err(error) => {
+                    *failure = Some(Failure {
+                        ended: Instant::now(),
+                        more: more.to_vec(),
+                        error: error.clone(),
+                    });
+                    error
+                }
+            },
+        };
+        drop(failure);
+        let stored = self.load().await;
+        let good = stored.ok().filter(|stored| !stored.has_expired());
+        match good.and_then(|stored| stored.token()) {
+            // The old one is good for a moment longer, and the next request tries again.
+            Some(token) if Some(&token) != refused.as_ref() => Ok(Some(token)),
+            _ => Err(error),
+        }
+    }
+
+    async fn attempt(
+        &self,
+        refused: Option<&BearerToken>,
+        more: &[String],
+    ) -> Result<Option<BearerToken>, AuthError> {
         let _lock = self.lock().await?;
         // Somebody else may have renewed it meanwhile.
-        let stored = self.load().await?;
+        let stored = self.load_anew().await?;
         let token = stored.token();
-        if token.is_some() && token != refused && !stored.is_due() {
+        if token.is_some() && token.as_ref() != refused && !stored.is_due() {
             return Ok(token);
         }
-        let renewed = match self.needs_no_person() {
-            true => self.ask_as_client(&stored).await.map(Some),
+        match self.needs_no_person() {
+            true => self.ask_as_client(&stored, more).await,
             false => self.refresh(&stored).await,
-        };
-        match renewed {
-            // The old one is good for a moment longer, and the next request tries again.
-            Err(_) if token.is_some() && token != refused && !stored.has_expired() => Ok(token),
-            renewed => renewed,
         }
     }
 
@@ -59,53 +108,25 @@ impl ServerSignIn {
         let endpoint = self.endpoint(self.client(), server, stored);
         let resource = self.resource_of(stored);
         match endpoint.renew(refresh_token, &resource).await {
-            Ok(answer) => self.keep(stored, answer).await.map(Some),
+            Ok(answer) => self.keep(stored, answer).await,
             Err(error) if is_final(&error) => {
-                let mut ended = stored.sign_in.clone();
-                ended.secrets = SecretsPlace::None;
-                self.with_store(|sign_ins, key| sign_ins.end(key, ended))
+                let ended = stored.sign_in.clone();
+                self.with_store(move |sign_ins, key| sign_ins.end(key, &ended))
                     .await?;
-                Ok(None)
+                // None, unless somebody has signed in meanwhile.
+                Ok(self.load_anew().await?.token())
             }
             Err(error) => Err(error),
         }
     }
 
-    /// The client credentials grant. Where to ask is found out the first time.
-    async fn ask_as_client(&self, stored: &StoredSignIn) -> Result<BearerToken, AuthError> {
-        let mut stored = stored.clone();
-        let mut scopes = stored.sign_in.scopes.clone();
-        if stored.sign_in.authorization_server.is_none() {
-            let mut discovery = self.discover().await?;
-            scopes = self.scopes_to_ask(&discovery, &[]).await?;
-            stored.sign_in.resource = Some(discovery.resource(self.shared.key.url()).await);
-            stored.sign_in.authorization_server = Some(discovery.authorization_server());
-        }
-        stored.sign_in.client_id = self.settings().client_id.clone();
-        for scope in &stored.sign_in.missing_scopes {
-            if !scopes.contains(scope) {
-                scopes.push(scope.clone());
-            }
-        }
-        let Some(server) = stored.sign_in.authorization_server.clone() else {
-            return Err(AuthError::NoAuthorizationServer {
-                server: self.shared.key.host(),
-            });
-        };
-        let endpoint: TokenEndpoint<'_> = self.endpoint(self.client(), &server, &stored);
-        let resource = self.resource_of(&stored);
-        let answer = endpoint.client_credentials(&resource, &scopes).await?;
-        stored.sign_in.scopes = scopes;
-        stored.sign_in.missing_scopes.clear();
-        self.keep(&stored, answer).await
-    }
-
-    /// Stores an answer in place of what there was. What the answer does not repeat stays.
-    async fn keep(
+    /// Stores an answer in place of what there was. What the answer does not repeat stays. Who has signed in or out meanwhile
+    /// comes first.
+    pub(super) async fn keep(
         &self,
         stored: &StoredSignIn,
         answer: TokenAnswer,
-    ) -> Result<BearerToken, AuthError> {
+    ) -> Result<Option<BearerToken>, AuthError> {
         let old = stored.sign_in.clone();
         let secrets = SignInSecrets {
             access_token: Some(answer.access_token.clone()),
@@ -116,18 +137,23 @@ impl ServerSignIn {
             client_secret: stored.secrets.client_secret.clone(),
         };
         let mut sign_in = self.entry(&answer, answer.scopes(&old.scopes));
-        sign_in.account = old.account;
+        sign_in.login = old.login;
+        sign_in.account = old.account.clone();
         // Client credentials are as good as a refresh token.
         sign_in.can_refresh = secrets.refresh_token.is_some() || self.needs_no_person();
-        sign_in.missing_scopes = old.missing_scopes;
-        sign_in.resource = old.resource;
-        sign_in.client_id = old.client_id;
-        sign_in.authorization_server = old.authorization_server;
-        self.store(sign_in, secrets).await?;
-        Ok(BearerToken::new(answer.access_token))
+        sign_in.resource = old.resource.clone();
+        sign_in.client_id = old.client_id.clone();
+        sign_in.authorization_server = old.authorization_server.clone();
+        let is_kept = self
+            .with_store(move |sign_ins, key| sign_ins.renew(key, &old, sign_in, secrets))
+            .await?;
+        match is_kept {
+            true => Ok(Some(BearerToken::new(answer.access_token))),
+            false => Ok(self.load_anew().await?.token()),
+        }
     }
 
-    fn resource_of(&self, stored: &StoredSignIn) -> String {
+    pub(super) fn resource_of(&self, stored: &StoredSignIn) -> String {
         let resource = stored.sign_in.resource.clone();
         resource.unwrap_or_else(|| self.shared.key.url().to_string())
     }

@@ -27,8 +27,10 @@ pub(crate) struct TokensDocument {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub(crate) struct SignIn {
-    /// Grows with every write, so that the file never looks unchanged.
+    /// Grows with every change of the tokens, so that the file never looks unchanged.
     pub(crate) changes: u64,
+    /// When the person signed in, in nanoseconds of Unix time: no two logins have the same.
+    pub(crate) login: u64,
     /// Whether there are tokens, and where.
     pub(crate) secrets: SecretsPlace,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,6 +124,11 @@ impl SignIn {
         time_of(self.expires_at?)
     }
 
+    /// Whether the tokens are still those of an earlier `old`.
+    pub(crate) fn has_tokens_of(&self, old: &SignIn) -> bool {
+        (self.changes, self.login) == (old.changes, old.login)
+    }
+
     pub(crate) fn state(&self) -> SignInState {
         let is_over = !self.can_refresh && self.until().is_some_and(has_come);
         match self.secrets == SecretsPlace::None || is_over {
@@ -139,6 +146,7 @@ impl SignIn {
             can_refresh: self.can_refresh,
             scopes: self.scopes.clone(),
             missing_scopes: self.missing_scopes.clone(),
+            login: self.login,
         }
     }
 }

@@ -6,12 +6,12 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, renameat, statat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
 use super::Generation;
 
-/// Larger files were not written by us.
+/// Larger files are neither read nor written.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
 
 /// The folder, open: whatever is renamed around it, files go into this one. One that was deleted is replaced by the one that
@@ -66,12 +66,14 @@ impl PrivateFolder {
         };
         check_file(&file.metadata()?)?;
         let mut contents = Vec::new();
-        file.take(FILE_MAX).read_to_end(&mut contents)?;
+        file.take(FILE_MAX + 1).read_to_end(&mut contents)?;
+        check_size(&contents)?;
         Ok(Some(contents))
     }
 
     /// Replaces a file as a whole: whoever reads it, and whenever this process dies, it has the old contents or the new.
     pub(crate) fn replace(&self, name: &str, contents: &[u8]) -> io::Result<()> {
+        check_size(contents)?;
         let folder = self.folder_to_write()?;
         let temporary = format!("{name}.{}.tmp", std::process::id());
         let flags =
@@ -94,6 +96,20 @@ impl PrivateFolder {
             let _ = unlinkat(&folder, &temporary, AtFlags::empty());
         }
         written
+    }
+
+    /// Removes what a killed process left of replacing a file. Nobody may be writing meanwhile.
+    pub(crate) fn remove_leftovers(&self, name: &str) -> io::Result<()> {
+        let folder = self.folder()?;
+        for entry in Dir::read_from(&folder)? {
+            let entry = entry?;
+            let file = entry.file_name().to_bytes();
+            let rest = file.strip_prefix(name.as_bytes());
+            if rest.is_some_and(|rest| rest.starts_with(b".") && rest.ends_with(b".tmp")) {
+                unlinkat(&folder, entry.file_name(), AtFlags::empty())?;
+            }
+        }
+        Ok(())
     }
 
     /// Opens a file for locking, and creates it if need be. It stays for ever: two processes must lock the same one.
@@ -136,6 +152,13 @@ fn check_file(facts: &Metadata) -> io::Result<()> {
         (false, _) => Err(refusal("it is not a regular file")),
         (_, false) => Err(refusal("it belongs to another user")),
         (true, true) => Ok(()),
+    }
+}
+
+fn check_size(contents: &[u8]) -> io::Result<()> {
+    match contents.len() as u64 > FILE_MAX {
+        true => Err(refusal("it would be too large")),
+        false => Ok(()),
     }
 }
 

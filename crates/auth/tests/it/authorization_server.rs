@@ -37,6 +37,8 @@ pub struct State {
     /// In token answers.
     pub id_token: Option<String>,
     pub omits_issuer: bool,
+    /// Scopes that nobody gets.
+    pub unknown_scopes: HashSet<&'static str>,
     issued: u32,
     codes: HashMap<String, HashMap<String, String>>,
     pub valid_tokens: HashSet<String>,
@@ -128,6 +130,13 @@ impl TestServer {
         self.replace(METADATA, Answer::json(200, &metadata));
     }
 
+    /// Names another authorization server than before.
+    pub fn move_to(&self, other: &TestServer) {
+        let mut named = resource(&self.base);
+        named["authorization_servers"] = json!([other.base]);
+        self.replace(RESOURCE, Answer::json(200, &named));
+    }
+
     /// The requests to a path.
     pub fn seen(&self, path: &str) -> Vec<Seen> {
         let seen = self.state().seen.clone();
@@ -155,6 +164,15 @@ impl TestServer {
     /// A folder for one test.
     pub fn folder(&self) -> &std::path::Path {
         self.folder.path()
+    }
+
+    /// Changes what `sign-ins.json` says about the only server in it.
+    pub fn change_stored(&self, change: impl FnOnce(&mut Value)) {
+        let file = self.folder().join("mcp-proxy/sign-ins.json");
+        let mut stored: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        let sign_ins = stored["sign-ins"].as_object_mut().unwrap();
+        change(sign_ins.values_mut().next().unwrap());
+        std::fs::write(&file, stored.to_string()).unwrap();
     }
 
     /// All that is in the folder of the store.
@@ -248,7 +266,7 @@ impl State {
                 Answer::json(201, &client)
             }
             "/authorize" => self.authorize(&seen.form),
-            "/token" => self.token(seen),
+            "/token" | "/moved-token" => self.token(seen),
             "/revoke" => {
                 let token = &seen.form["token"];
                 self.valid_tokens.remove(token);
@@ -257,6 +275,14 @@ impl State {
             }
             _ => Answer::empty(404),
         }
+    }
+
+    fn asks_too_much(&self, form: &HashMap<String, String>) -> bool {
+        let mut asked = form
+            .get("scope")
+            .into_iter()
+            .flat_map(|scope| scope.split(' '));
+        asked.any(|scope| self.unknown_scopes.contains(scope))
     }
 
     fn protected(&self, seen: &Seen) -> Answer {
@@ -282,8 +308,12 @@ impl State {
         let code = format!("canary-code-{}", self.issued);
         self.codes.insert(code.clone(), form.clone());
         let mut back = Url::parse(&form["redirect_uri"]).unwrap();
+        let (name, value) = match self.asks_too_much(form) {
+            true => ("error", "invalid_scope"),
+            false => ("code", code.as_str()),
+        };
         back.query_pairs_mut()
-            .append_pair("code", &code)
+            .append_pair(name, value)
             .append_pair("state", &form["state"]);
         if !self.omits_issuer {
             back.query_pairs_mut().append_pair("iss", &self.base);
@@ -297,6 +327,9 @@ impl State {
             |code: &str| Answer::json(400, &json!({"error": code, "error_description": "canary"}));
         if form.get("resource") != Some(&format!("{}/mcp", self.base)) {
             return refused("invalid_target");
+        }
+        if self.asks_too_much(form) {
+            return refused("invalid_scope");
         }
         let scope = match form["grant_type"].as_str() {
             "authorization_code" => {

@@ -11,5 +11,6 @@ mod authorization_server;
 mod browser;
 mod https;
 mod logging_in;
+mod machines;
 mod refusing;
 mod renewing;

@@ -240,6 +240,43 @@ async fn requests_with_codes_tokens_and_secrets_follow_no_redirect() {
 }
 
 #[tokio::test]
+async fn metadata_that_does_not_mention_pkce_is_refused_unless_the_config_names_its_issuer() {
+    let without = |metadata: &mut Value| {
+        let fields = metadata.as_object_mut().unwrap();
+        fields.remove("code_challenge_methods_supported");
+    };
+    let server = TestServer::start().await;
+    server.change_metadata(without);
+    let error = refusal(&server.sign_in()).await;
+    assert!(matches!(error, AuthError::NoWordOfPkce { .. }), "{error:?}");
+    assert!(server.seen("/register").is_empty());
+    let settings = AuthSettings {
+        authorization_server: Some(Url::parse(&server.base).unwrap()),
+        ..AuthSettings::default()
+    };
+    // The test server checks that S256 is used.
+    sign_in(&server.sign_in_with(settings)).await;
+    // OpenID metadata is no exception.
+    let mut openid = metadata(&server.base);
+    without(&mut openid);
+    server.replace(METADATA, Answer::empty(404));
+    server.replace(
+        "/.well-known/openid-configuration",
+        Answer::json(200, &openid),
+    );
+    let error = refusal(&server.sign_in()).await;
+    assert!(matches!(error, AuthError::NoWordOfPkce { .. }), "{error:?}");
+    // A machine has no use for it.
+    let settings = AuthSettings {
+        client_id: Some("machine".to_owned()),
+        client_secret: Some(Secret::new("canary-machine")),
+        grant: Grant::ClientCredentials,
+        ..AuthSettings::default()
+    };
+    assert!(server.sign_in_with(settings).token().await.is_ok());
+}
+
+#[tokio::test]
 async fn pkce_with_s256_is_not_negotiable() {
     let error = refusal_of(|server| {
         let plain = json!(["plain"]);

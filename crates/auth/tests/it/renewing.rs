@@ -1,9 +1,10 @@
 //! Tokens that expire or are refused, for one process and for several.
 
-use mcp_proxy_auth::{AuthError, AuthSettings, BearerToken, Refusal, Revocation, SignInState};
+use mcp_proxy_auth::{AuthError, BearerToken, Refusal, Revocation, SignInFacts, SignInState};
+use serde_json::json;
 
 use crate::authorization_server::{Answer, TestServer};
-use crate::browser::sign_in;
+use crate::browser::{redirect_of, sign_in, visit};
 
 const CHALLENGE: &str = "Bearer error=\"insufficient_scope\", scope=\"write admin\"";
 
@@ -71,6 +72,22 @@ async fn a_refused_token_is_renewed_and_a_refused_new_one_needs_a_person() {
 }
 
 #[tokio::test]
+async fn a_renewal_keeps_the_number_of_its_login_and_another_login_has_another() {
+    let server = TestServer::start().await;
+    server.state().lifetime = None;
+    let first = server.sign_in();
+    let facts = sign_in(&first).await;
+    let old = first.token().await.unwrap().unwrap();
+    let renewed = first.refused(Some(&old), 401, &[]).await;
+    assert!(matches!(renewed, Refusal::Retry(_)));
+    assert_eq!(first.state(), SignInState::SignedIn(facts.clone()));
+    let again = sign_in(&first).await;
+    assert_ne!(again.login, facts.login);
+    let login = facts.login;
+    assert_eq!(SignInFacts { login, ..again }, facts);
+}
+
+#[tokio::test]
 async fn a_revoked_refresh_token_ends_the_sign_in() {
     let server = TestServer::start().await;
     let first = server.sign_in();
@@ -98,6 +115,48 @@ async fn an_authorization_server_that_is_down_ends_no_sign_in() {
     server.state().replaced.clear();
     let refusal = first.refused(Some(&old), 401, &[]).await;
     assert!(matches!(refusal, Refusal::Retry(_)));
+}
+
+#[tokio::test]
+async fn a_process_that_is_killed_between_its_two_writes_ends_no_sign_in() {
+    let server = TestServer::start().await;
+    let hub = server.sign_in();
+    sign_in(&hub).await;
+    let old = hub.token().await.unwrap().unwrap();
+    let sign_ins = server.folder().join("mcp-proxy/sign-ins.json");
+    // The file as it was, with all that tells it from another one.
+    let kept = server.folder().join("kept");
+    std::fs::hard_link(&sign_ins, &kept).unwrap();
+    let other = server.sign_in().refused(Some(&old), 401, &[]).await;
+    assert!(matches!(other, Refusal::Retry(_)));
+    std::fs::rename(&kept, &sign_ins).unwrap();
+    let refusal = hub.refused(Some(&old), 401, &[]).await;
+    assert_eq!(refusal, other);
+    assert!(matches!(hub.state(), SignInState::SignedIn(_)));
+}
+
+#[tokio::test]
+async fn a_renewal_that_fails_fails_for_all_who_wait_for_it() {
+    let server = TestServer::start().await;
+    let first = server.sign_in();
+    sign_in(&first).await;
+    let old = first.token().await.unwrap().unwrap();
+    server.replace("/token", Answer::empty(503));
+    let refused = || first.refused(Some(&old), 401, &[]);
+    let (a, b, c) = tokio::join!(refused(), refused(), refused());
+    for refusal in [a, b, c] {
+        assert!(matches!(refusal, Refusal::Failed(_)), "{refusal:?}");
+    }
+    assert_eq!(renewals(&server), 1);
+    // A token that is only due is good until it expires.
+    server.change_stored(|sign_in| sign_in["renew-at"] = json!(0));
+    let (a, b, c) = tokio::join!(first.token(), first.token(), first.token());
+    for token in [a, b, c] {
+        assert_eq!(token, Ok(Some(old.clone())));
+    }
+    // Whoever comes later tries again.
+    assert_eq!(first.token().await, Ok(Some(old)));
+    assert!(renewals(&server) >= 3);
 }
 
 #[tokio::test]
@@ -153,48 +212,60 @@ async fn the_next_login_asks_for_granted_and_missing_scopes() {
 }
 
 #[tokio::test]
-async fn client_credentials_need_no_person() {
+async fn what_is_no_scope_is_not_kept() {
     let server = TestServer::start().await;
-    let settings = || AuthSettings {
-        client_id: Some("machine".to_owned()),
-        client_secret: Some(mcp_proxy_auth::Secret::new("canary-machine")),
-        grant: mcp_proxy_auth::Grant::ClientCredentials,
-        ..AuthSettings::default()
-    };
-    let first = server.sign_in_with(settings());
-    assert!(first.needs_no_person());
-    let token = first.token().await.unwrap().unwrap();
-    assert_eq!(first.token().await, Ok(Some(token.clone())));
-    let Refusal::Retry(new) = first.refused(Some(&token), 401, &[]).await else {
-        panic!("the client can ask again");
-    };
-    // The secret of the config is not stored, and where to ask is known.
-    assert!(!server.stored_text().contains("canary-machine"));
-    assert_eq!(
-        server.sign_in_with(settings()).token().await,
-        Ok(Some(new.clone()))
-    );
-    assert_eq!(server.seen("/token").len(), 2);
-    let other = server.sign_in_with(settings());
-    let refusal = other
-        .refused(Some(&new), 403, &[CHALLENGE.to_owned()])
-        .await;
-    assert!(matches!(refusal, Refusal::Retry(wider) if wider != new));
-    assert_eq!(server.seen("/token")[2].form["scope"], "read write admin");
+    let first = server.sign_in();
+    let long = "x".repeat(257);
+    let many: Vec<String> = (0..100).map(|number| format!("scope{number}")).collect();
+    let many = many.join(" ");
+    for (scopes, expected) in [(format!("{long} a\u{e4} b\\\\c write"), 1), (many, 64)] {
+        let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scopes}\"");
+        let refusal = first.refused(None, 403, &[challenge]).await;
+        let Refusal::MissingScope(missing) = refusal else {
+            panic!("it lacks scopes");
+        };
+        assert_eq!(missing.len(), expected);
+        assert_eq!(missing[0], "write");
+    }
 }
 
 #[tokio::test]
-async fn a_wrong_client_secret_is_told() {
+async fn a_login_that_is_refused_for_its_scopes_is_not_refused_again() {
     let server = TestServer::start().await;
-    let settings = AuthSettings {
-        client_id: Some("machine".to_owned()),
-        client_secret: Some(mcp_proxy_auth::Secret::new("canary-wrong")),
-        grant: mcp_proxy_auth::Grant::ClientCredentials,
-        ..AuthSettings::default()
-    };
-    let refused = server.sign_in_with(settings).token().await.unwrap_err();
-    assert!(matches!(&refused, AuthError::Refused { code, .. } if code == "invalid_client"));
-    assert!(!refused.to_string().contains("canary"));
+    let first = server.sign_in();
+    sign_in(&first).await;
+    server.state().unknown_scopes.insert("admin");
+    for is_pasted in [true, false] {
+        let token = first.token().await.unwrap().unwrap();
+        first
+            .refused(Some(&token), 403, &[CHALLENGE.to_owned()])
+            .await;
+        let mut login = first.begin(&[]).await.unwrap();
+        let refused = match is_pasted {
+            true => {
+                let back = redirect_of(login.url()).await;
+                login.pasted(back.as_str()).await
+            }
+            false => visit(&mut login).await.0,
+        };
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, AuthError::Refused { code, .. } if code == "invalid_scope"));
+        assert_eq!(sign_in(&first).await.scopes, ["read"]);
+    }
+}
+
+#[tokio::test]
+async fn a_registration_that_is_refused_for_its_scopes_is_not_refused_again() {
+    let server = TestServer::start().await;
+    let first = server.sign_in();
+    let challenge = CHALLENGE.to_owned();
+    let refusal = first.refused(None, 403, &[challenge]).await;
+    assert!(matches!(refusal, Refusal::MissingScope(_)));
+    let answer = Answer::json(400, &json!({"error": "invalid_client_metadata"}));
+    server.replace("/register", answer);
+    assert!(first.begin(&[]).await.is_err());
+    server.state().replaced.clear();
+    assert_eq!(sign_in(&first).await.scopes, ["read"]);
 }
 
 #[tokio::test]
