@@ -270,10 +270,10 @@ impl SignIns {
         self.remove_from_keychain(key)?;
         let _lock = self.write_lock()?;
         let mut document: SignInsDocument = self.parsed(SIGN_INS)?;
-        if document.sign_ins.remove(key.as_str()).is_none() {
-            return Ok(());
+        if document.sign_ins.remove(key.as_str()).is_some() {
+            self.write(SIGN_INS, &document)?;
         }
-        self.write(SIGN_INS, &document)?;
+        // A process that was killed between its two writes has left tokens that no sign-in names.
         self.put_tokens(key, None)
     }
 

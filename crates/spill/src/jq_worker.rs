@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_proxy_session::{Budget, JqAnswer, JqQuery, JqRoom};
-use rustix::process::{Resource, Rlimit, Signal, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
 use crate::SpillError;
@@ -226,11 +226,12 @@ fn answer_question() -> io::Result<()> {
     stdout.flush()
 }
 
-/// Limits this process, and forbids it to raise the limit by more than `beyond`.
+/// Limits this process, and forbids it to raise the limit by more than `beyond`. A lower limit that it was started with stays.
 fn limit(resource: Resource, most: u64, beyond: u64) -> io::Result<()> {
+    let inherited = getrlimit(resource).maximum.unwrap_or(u64::MAX);
     let limit = Rlimit {
-        current: Some(most),
-        maximum: Some(most.saturating_add(beyond)),
+        current: Some(most.min(inherited)),
+        maximum: Some(most.saturating_add(beyond).min(inherited)),
     };
     Ok(setrlimit(resource, limit)?)
 }

@@ -22,13 +22,13 @@ impl ReadLimit {
         }
     }
 
-    /// So many bytes of the result, if they are not more than [`ReadLimit::MOST`]. Notes about what was cut come on top.
+    /// This many bytes of the result, if they are not more than [`ReadLimit::MOST`]. Notes about what was cut come on top.
     pub fn bytes(bytes: u64) -> ReadLimit {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         ReadLimit::of(bytes.min(ReadLimit::MOST.content))
     }
 
-    /// So many bytes with all notes about what was cut.
+    /// This many bytes with all notes about what was cut.
     pub fn with_notes(bytes: u64) -> ReadLimit {
         let whole = ReadLimit::bytes(bytes).whole;
         ReadLimit {

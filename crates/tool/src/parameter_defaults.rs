@@ -9,6 +9,9 @@ use mcp_proxy_wire::{Message, Span, string_content};
 use crate::json;
 use crate::tool_values::whole_number;
 
+/// A longer value says something. It may be as large as a message, so nobody reads it.
+const LONGEST: usize = 1024;
+
 /// What a parameter is if it is not given. Where actions have different defaults, each of them.
 const DEFAULTS: &[(&str, &[&str])] = &[
     ("type", &["tool"]),
@@ -48,6 +51,9 @@ pub fn defaults_of(name: &str) -> &'static [&'static str] {
 /// assert!(!says_nothing("limit", &"21".into(), 20));
 /// ```
 pub fn says_nothing(name: &str, value: &Bytes, configured_limit: u32) -> bool {
+    if value.len() > LONGEST {
+        return false;
+    }
     let is_configured =
         || name == "limit" && whole_number(value) == Some(i64::from(configured_limit));
     defaults_of(name).iter().any(|default| is(value, default))

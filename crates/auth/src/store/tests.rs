@@ -220,6 +220,10 @@ fn what_a_killed_process_left_is_removed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
     let sign_ins = SignIns::open(path.clone(), TokenStoreChoice::File).unwrap();
+    sign_ins
+        .store(&key(), SignIn::default(), secrets("canary"))
+        .unwrap();
+    std::fs::remove_file(path.join("sign-ins.json")).unwrap();
     for left in ["tokens.json.1.tmp", "sign-ins.json.2.tmp", "other.1.tmp"] {
         std::fs::write(path.join(left), b"canary").unwrap();
     }
@@ -227,6 +231,8 @@ fn what_a_killed_process_left_is_removed() {
     assert!(!path.join("tokens.json.1.tmp").exists());
     assert!(!path.join("sign-ins.json.2.tmp").exists());
     assert!(path.join("other.1.tmp").exists());
+    let tokens = std::fs::read_to_string(path.join("tokens.json")).unwrap();
+    assert!(!tokens.contains("canary"));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Which names and URIs the configuration allows.
 
+use std::sync::OnceLock;
+
 use super::matches_any;
 use crate::template::UriTemplate;
 use crate::uri;
@@ -11,7 +13,22 @@ pub struct AllowedNames {
     pub allow: Option<Vec<String>>,
     /// Names that match one of these are left out, even if they are allowed.
     pub deny: Vec<String>,
+    /// The forms of `deny` that URIs are compared with.
+    pub denied_forms: DeniedForms,
 }
+
+/// Forms of rules, which are worked out when the first URI is judged.
+#[derive(Clone, Debug, Default)]
+pub struct DeniedForms(OnceLock<Vec<String>>);
+
+/// They follow from the rules, which are compared.
+impl PartialEq for DeniedForms {
+    fn eq(&self, _: &DeniedForms) -> bool {
+        true
+    }
+}
+
+impl Eq for DeniedForms {}
 
 impl AllowedNames {
     /// Whether a name is chosen.
@@ -42,10 +59,12 @@ impl AllowedNames {
         if self.deny.is_empty() {
             return false;
         }
-        let denied = self.deny.iter();
-        let denied: Vec<String> = denied.flat_map(|glob| uri::denied_forms(glob)).collect();
+        let denied = self.denied_forms.0.get_or_init(|| {
+            let globs = self.deny.iter();
+            globs.flat_map(|glob| uri::denied_forms(glob)).collect()
+        });
         let mut forms = uri::plain_forms(uri).into_iter();
-        covers_any(&self.deny, uri) || forms.any(|form| covers_any(&denied, &form))
+        covers_any(&self.deny, uri) || forms.any(|form| covers_any(denied, &form))
     }
 }
 
@@ -68,6 +87,7 @@ mod tests {
         let names = AllowedNames {
             allow: None,
             deny: vec!["note://s/secret".to_owned(), "note://user/{id}".to_owned()],
+            ..AllowedNames::default()
         };
         for uri in [
             "note://s/secret",
@@ -97,6 +117,7 @@ mod tests {
         let globs = |allow: Option<&str>, deny: &[&str]| AllowedNames {
             allow: allow.map(|glob| vec![glob.to_owned()]),
             deny: deny.iter().map(|glob| (*glob).to_owned()).collect(),
+            ..AllowedNames::default()
         };
         let only = globs(Some("x://pub/*"), &[]);
         assert!(only.permits_uri("x://pub/1"));
@@ -113,15 +134,18 @@ mod tests {
         ] {
             let denied = globs(None, &[glob]);
             assert!(denied.denies_uri("file:///etc//passwd"), "{glob}");
-            assert!(denied.denies_uri("file://localhost/etc/passwd"), "{glob}");
+            for host in ["localhost", "127.0.0.1", "x", "%78"] {
+                let uri = format!("file://{host}/etc/passwd");
+                assert!(denied.denies_uri(&uri), "{glob} {uri}");
+            }
             assert!(!denied.denies_uri("data://x/1"), "{glob}");
         }
     }
 
     fn denying(glob: &str) -> AllowedNames {
         AllowedNames {
-            allow: None,
             deny: vec![glob.to_owned()],
+            ..AllowedNames::default()
         }
     }
 

@@ -3,8 +3,8 @@
 //! Servers read the URIs of their resources with all kinds of parsers: case of scheme and host, percent signs, `..`, empty
 //! segments, a user name, a port, a query or a fragment may or may not make a difference. A rule that denies takes the careful side.
 
-use super::is_scheme;
 use super::web_form::web_form;
+use super::{is_file, is_scheme};
 
 /// A text that is encoded more often is taken as it is after so many rounds.
 const ROUNDS: usize = 8;
@@ -27,6 +27,7 @@ pub(crate) fn plain_forms(uri: &str) -> Vec<String> {
             forms.push(format!("{form}/"));
             forms.push(form);
             forms.extend(with_slashes(text));
+            forms.extend(without_file_host(text));
         }
     }
     forms.sort_unstable();
@@ -60,6 +61,14 @@ fn with_slashes(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once(':')?;
     let has_none = is_scheme(scheme) && !rest.starts_with(['/', '\\']);
     has_none.then(|| plain_form(&format!("{scheme}://{rest}")))
+}
+
+/// The form of `file:///etc/x` for `file://host/etc/x`: servers that read only the path of a `file` URI open the same file.
+fn without_file_host(text: &str) -> Option<String> {
+    let decoded = fully_decoded(text);
+    let (scheme, rest) = decoded.split_once("://")?;
+    let (_, path) = rest.split_once('/')?;
+    is_file(scheme).then(|| plain_form(&format!("{scheme}:///{path}")))
 }
 
 /// One form for all spellings of a URI: decoded, without `.`, `..` and empty segments, with scheme and host in lower case and no
@@ -101,7 +110,7 @@ fn plain_form(uri: &str) -> String {
 }
 
 /// Whether a parser that resolves the URI would find another one in it: it goes up, has characters that some parsers take out
-/// or take for a slash, or begins like a web address and is none. Where there are rules, such a URI is not worth its risk.
+/// or take for a slash, or begins like a web address and is not one. Where there are rules, such a URI is not worth its risk.
 pub(crate) fn is_devious(uri: &str) -> bool {
     if uri.len() > LONGEST {
         return true;

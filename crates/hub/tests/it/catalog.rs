@@ -124,6 +124,7 @@ fn only_allowed_tools_are_mounted() {
         tools: AllowedNames {
             allow: Some(vec!["get_*".to_owned()]),
             deny: vec!["*_secret".to_owned()],
+            ..AllowedNames::default()
         },
         ..bare("x")
     };

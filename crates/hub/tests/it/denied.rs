@@ -14,6 +14,7 @@ fn secretive() -> ServerSettings {
     let deny = |names: &[&str]| AllowedNames {
         allow: None,
         deny: names.iter().map(|name| (*name).to_owned()).collect(),
+        ..AllowedNames::default()
     };
     let settings = server("a");
     ServerSettings {
@@ -93,6 +94,7 @@ fn a8_no_spelling_of_a_denied_uri_reaches_the_server() {
         resources: AllowedNames {
             allow: None,
             deny: deny.map(str::to_owned).to_vec(),
+            ..AllowedNames::default()
         },
         ..ServerNaming::clone(&secretive.naming)
     });

@@ -19,6 +19,7 @@ fn ruled() -> Transcript {
             tools: AllowedNames {
                 allow: None,
                 deny: vec!["secret".to_owned()],
+                ..AllowedNames::default()
             },
             hidden_arguments: BTreeMap::from([("echo".to_owned(), vec!["hid".to_owned()])]),
             fixed_arguments: BTreeMap::from([(

@@ -66,6 +66,7 @@ fn what_is_wrong_with_a_listing_is_told_once() {
                 tools: AllowedNames {
                     allow: None,
                     deny: vec!["hidden".to_owned()],
+                    ..AllowedNames::default()
                 },
                 ..ServerNaming::clone(&settings.naming)
             }),

@@ -402,3 +402,10 @@ fn errors_are_tool_results_with_a_code() {
         .collect();
     insta::assert_snapshot!("proxy_tool_error_results", lines.join("\n"));
 }
+
+#[test]
+fn a_long_value_says_something_without_being_read() {
+    let long = format!("[{}]", vec!["null"; 300].join(","));
+    assert!(!says_nothing("x", &long.into(), 100));
+    assert!(!says_nothing("x", &" ".repeat(2000).into(), 100));
+}

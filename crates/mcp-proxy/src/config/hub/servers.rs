@@ -200,6 +200,7 @@ fn allowed(filter: &NameFilter) -> AllowedNames {
     AllowedNames {
         allow: filter.allow.as_deref().map(globs),
         deny: globs(&filter.deny),
+        ..AllowedNames::default()
     }
 }
 
