@@ -135,6 +135,20 @@ fn a_server_that_refuses_every_renewed_token_is_not_asked_for_ever() {
     assert_eq!(server.count("initialize"), 2);
 }
 
+/// The proxy passes an error without an id on under the id of the request. The words are still the server's.
+#[test]
+fn an_error_without_an_id_is_not_taken_for_the_hubs_own() {
+    let server = ProtectedServer::start();
+    *server.accepted.lock().unwrap() = "*";
+    let config = json!({"mcpServers": {"a": {"url": server.url()}}});
+    let hub = TestHub::start(&config, &["--expose", "all"]);
+    hub.until("it is ready", |hub| hub.is_ready("a"));
+    let answer = hub.answer("tools/call", &json!({"name": "a_forge", "arguments": {}}));
+    assert_eq!(answer["error"]["code"], -31016, "{answer}");
+    assert!(answer["error"]["data"].is_null(), "{answer}");
+    assert_eq!(state(&hub, "a"), "ready");
+}
+
 #[test]
 fn a_login_that_looks_like_the_one_before_is_noticed() {
     let server = ProtectedServer::start();

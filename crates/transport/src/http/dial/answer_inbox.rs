@@ -158,10 +158,16 @@ impl AnswerInbox {
         let Some(answer) = with_id(&message, id) else {
             return self.hand_over(received(envelope, message)).await;
         };
+        let is_sign_in = answer.error_code() == Some(ErrorCode::NEEDS_SIGN_IN.0);
         let sequence = self.record(received(envelope, message)).await;
         let why = "the error has no id of a request; the client gets it under its request's id";
         self.connection.record_proxy_verdict(sequence, "drop", why);
-        self.hand_over(proxy_frame(answer)).await;
+        let mut frame = proxy_frame(answer);
+        if is_sign_in {
+            // A hub takes our word that somebody has to sign in, and this is the server's.
+            frame.origin = Origin::Server;
+        }
+        self.hand_over(frame).await;
     }
 }
 
