@@ -11,7 +11,7 @@ use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mcp_proxy_core::MemoryBudget;
+use mcp_proxy_core::{COUNTED_FROM, MemoryBudget};
 use mcp_proxy_wire::{Id, Message};
 use rustc_hash::FxHashMap;
 use serde_json::json;
@@ -31,9 +31,6 @@ use crate::settings::RelaySettings;
 
 /// Extensions that are remembered after they have left, so that a client can be told about them.
 const MAX_REMEMBERED: usize = 64;
-
-/// Messages of this size count in the memory budget while they wait. Smaller ones are bounded by [`RelaySettings::max_outbox`].
-const COUNTED_FROM: usize = 64 << 10;
 
 /// What a client said about itself.
 #[derive(Clone, Debug, Default)]
@@ -307,7 +304,7 @@ impl ClientSide {
     }
 }
 
-/// Counts a large message as long as it waits. If there is no room for an answer, its client gets an error in its place.
+/// Counts a large message as long as it waits; [`RelaySettings::max_outbox`] bounds smaller ones. If there is no room for an answer, its client gets an error in its place.
 fn held(message: Message, memory: &MemoryBudget) -> Option<Message> {
     if message.len() < COUNTED_FROM {
         return Some(message);

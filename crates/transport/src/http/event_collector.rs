@@ -6,7 +6,7 @@ use mcp_proxy_wire::{Limits, SseSplitter, SseUnit};
 
 use crate::refused_message::RefusedMessage;
 
-/// Cuts a stream into events. An event counts in the memory budget until its end has come.
+/// Cuts a stream into events. A large event counts in the memory budget until its end has come.
 pub(crate) struct EventCollector {
     splitter: SseSplitter,
     memory: MemoryPermit,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use mcp_proxy_core::intercept::NewBreakpoint;
 use mcp_proxy_core::{FrameReader, MemoryBudget, ProxyRun};
 use mcp_proxy_session::Filter;
@@ -309,4 +310,50 @@ async fn a5_lines_count_until_they_end() {
         .unwrap();
     assert_eq!(slow_one.await.unwrap().len(), 1);
     assert_eq!(memory.used(), 0);
+}
+
+on_both_runtimes!(a5_small_messages_have_room_in_a_full_budget, real_time);
+async fn a5_small_messages_have_room_in_a_full_budget() {
+    let (run, server) = (
+        proxy_run(256 * KIB),
+        TcpListener::bind("127.0.0.1:0").await.unwrap(),
+    );
+    let memory = run.memory();
+    let full = memory.hold(Bytes::from(vec![0; 256 * KIB])).unwrap();
+    // Each of these is read in several pieces. First a line.
+    let (mut peer, theirs) = tokio::io::duplex(64);
+    let mut reader = LineReader::new(theirs, Side::Server, Limits::collect(MIB), memory);
+    let small = result(1, 60 * KIB);
+    let line = format!("{small}\n");
+    tokio::spawn(async move { peer.write_all(line.as_bytes()).await.unwrap() });
+    assert_eq!(read(&mut reader).await[0].0, Origin::Server);
+    // The bodies of a request and of its answer.
+    let address = pass_through(&run, &server).await;
+    let request = format!("{}{PING}", " ".repeat(60 * KIB));
+    let client = post(address, request.len(), request.as_bytes()).await;
+    let (mut stream, _) = soon(server.accept()).await.unwrap();
+    assert!(read_request(&mut stream).await);
+    let head = format!(
+        "content-type: application/json\r\ncontent-length: {}",
+        small.len()
+    );
+    let text = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{small}");
+    stream.write_all(text.as_bytes()).await.unwrap();
+    assert_eq!(answer(client).await, (200, None));
+    // An event.
+    let connection = run.connect(Transport::Stdio, Transport::StreamableHttp);
+    let options = RemoteLinkOptions {
+        max: 16 * MIB,
+        on_loss: SessionLoss::Reopen,
+    };
+    let mut link = HttpLink::link(remote(&server, None), connection, options);
+    let request = Frame::message(StreamId::Only, Origin::Client, Message::parse(PING));
+    link.writer.write(&mut vec![request.into()]).await.unwrap();
+    let (mut stream, _) = soon(server.accept()).await.unwrap();
+    assert!(read_request(&mut stream).await);
+    let head = "content-type: text/event-stream\r\nconnection: close";
+    let text = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\ndata: {small}\n\n");
+    stream.write_all(text.as_bytes()).await.unwrap();
+    assert_eq!(read(&mut *link.reader).await[0].0, Origin::Server);
+    assert_eq!((memory.used(), memory.refused()), (full.len(), 0));
 }

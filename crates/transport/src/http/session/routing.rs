@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcp_proxy_core::OutgoingFrame;
+use mcp_proxy_core::{COUNTED_FROM, OutgoingFrame};
 use mcp_proxy_wire::{
     Body, ErrorCode, ExchangeId, Frame, Kind, Message, Origin, StreamId, Transport, error_response,
 };
 
 use super::{HttpSession, HttpSessionState, OpenStream};
-use crate::http::event_stream::{LARGE, StreamItem, StreamMessage};
+use crate::http::event_stream::{StreamItem, StreamMessage};
 use crate::http::stream_queue::{StreamReceiver, StreamSender, stream_channel};
 use crate::http::stream_router::{PostExpectation, StreamRoute, WaitingMessage};
 use crate::inbox::InboxItem;
@@ -102,7 +102,7 @@ impl HttpSession {
     /// Counts a large message as long as its client does not read it; what a server in this process sends counts already.
     /// If there is no room for an answer, its client gets an error in its place.
     fn held(&self, message: Message) -> Bytes {
-        if message.len() < LARGE || self.connection.server() == Transport::InProcess {
+        if message.len() < COUNTED_FROM || self.connection.server() == Transport::InProcess {
             return message.into_raw();
         }
         let memory = self.connection.run.memory();

@@ -219,3 +219,18 @@ async fn a5_a_message_without_room_is_skipped_and_answered() {
     assert_eq!(message.raw(), &small[..]);
     assert_eq!((memory.used(), memory.refused()), (0, 1));
 }
+
+#[tokio::test]
+async fn a5_a_small_message_has_room_in_a_full_budget() {
+    let memory = MemoryBudget::new(200_000);
+    let (mut link, _handle, mut peer) = link_within(&memory);
+    let _full = memory.hold(vec![0; 200_000].into()).unwrap();
+    peer.write_all(&frame(0x01, br#"{"id":8,"#)).await.unwrap();
+    peer.write_all(&frame(0x80, br#""method":"ping"}"#))
+        .await
+        .unwrap();
+    let Body::Whole(message) = read(link.reader.as_mut()).await else {
+        panic!("in pieces");
+    };
+    assert_eq!(message.raw(), &br#"{"id":8,"method":"ping"}"#[..]);
+}
