@@ -70,7 +70,7 @@ impl HttpSession {
                     let is_lost = waits.is_err()
                         && message.kind() == Kind::Notification
                         && self.connection.server() == Transport::InProcess;
-                    if is_lost {
+                    if is_lost && state.router.has_waiting() {
                         let lost = self.connection.lost_notifications();
                         state.behind.get_or_insert_with(|| lost.fall_behind());
                     }

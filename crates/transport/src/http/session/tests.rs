@@ -28,15 +28,22 @@ fn legacy() -> (Arc<HttpSession>, InboxReader) {
 }
 
 fn session(kind: SessionKind, streams: ClientStreams) -> (Arc<HttpSession>, InboxReader) {
+    session_with(kind, streams, Transport::Stdio)
+}
+
+fn session_with(
+    kind: SessionKind,
+    streams: ClientStreams,
+    server: Transport,
+) -> (Arc<HttpSession>, InboxReader) {
     let run = ProxyRun::new(RunOptions {
         recorder: None,
-        warn: Arc::new(|text| panic!("{text}")),
+        warn: Arc::new(move |text| assert_eq!(server, Transport::InProcess, "{text}")),
         pass_noise: false,
         hold: HoldOptions::default(),
     });
-    let connection = run.open(
-        NewConnection::between(Transport::StreamableHttp, Transport::Stdio).with_streams(streams),
-    );
+    let connection =
+        run.open(NewConnection::between(Transport::StreamableHttp, server).with_streams(streams));
     let (sender, reader) = inbox();
     let session = HttpSession::new(kind, connection, sender, Arc::default(), None);
     (session, reader)
@@ -129,4 +136,25 @@ async fn a_session_that_has_ended_opens_no_stream_for_a_client_that_comes_back()
     session.end();
     assert!(session.resume(&event).is_none());
     assert!(session.open_get().is_none());
+}
+
+on_both_runtimes!(a2_a_client_without_a_stream_is_told_what_was_too_large_to_wait);
+async fn a2_a_client_without_a_stream_is_told_what_was_too_large_to_wait() {
+    let kind = SessionKind::Legacy("s".to_owned());
+    let (session, _reader) = session_with(kind, ClientStreams::FoundById, Transport::InProcess);
+    let lost = session.connection.lost_notifications();
+    let mut writer = SessionWriter::new(Arc::clone(&session));
+    let frame =
+        |bytes| OutgoingFrame::from(Frame::message(StreamId::Only, Origin::Server, log(bytes)));
+    writer.write(&mut vec![frame(1 << 20)]).await.unwrap();
+    assert_eq!((lost.untold(), lost.can_be_told()), (1, true));
+    // What waits comes first.
+    writer
+        .write(&mut vec![frame(1), frame(1 << 20)])
+        .await
+        .unwrap();
+    assert_eq!((lost.untold(), lost.can_be_told()), (2, false));
+    let (_, mut messages) = session.open_get().unwrap();
+    next(&mut messages).await;
+    assert!(lost.can_be_told());
 }
