@@ -34,13 +34,18 @@ fn proxy_run(budget: usize) -> Arc<ProxyRun> {
 
 /// A proxy that collects every message, because one could be held, in front of this server.
 async fn pass_through(run: &Arc<ProxyRun>, server: &TcpListener) -> SocketAddr {
+    pass_through_above(64 * KIB, run, server).await
+}
+
+/// That proxy where events of up to this size are read whole.
+async fn pass_through_above(cut: usize, run: &Arc<ProxyRun>, server: &TcpListener) -> SocketAddr {
     let new = NewBreakpoint {
         filter: Filter::parse("nothing-has-this-word").unwrap(),
         ..NewBreakpoint::default()
     };
     run.intercept().add_breakpoint(new);
     let limits = Limits {
-        cut: 64 * KIB,
+        cut,
         max: 256 * MIB,
     };
     let options = ListenerOptions {
@@ -414,4 +419,30 @@ async fn a5_an_answer_without_room_on_an_sse_servers_stream_is_replaced() {
     assert_eq!(came[1].0, Origin::Server);
     assert_eq!((run.memory().used(), run.memory().refused()), (0, 2));
     drop(writing.await);
+}
+
+on_both_runtimes!(
+    a5_an_event_without_room_ends_no_stream_that_passes_through,
+    real_time
+);
+async fn a5_an_event_without_room_ends_no_stream_that_passes_through() {
+    let (run, server) = (
+        proxy_run(256 * KIB),
+        TcpListener::bind("127.0.0.1:0").await.unwrap(),
+    );
+    let address = pass_through_above(16 * MIB, &run, &server).await;
+    let mut client = post(address, PING.len(), PING.as_bytes()).await;
+    let events = [log(2 * MIB), result_before_id(1, 2 * MIB), log(1)];
+    let events = events.map(|event| format!("data: {event}\n\n")).concat();
+    let stream = event_stream(&server, &events).await;
+    drop(stream);
+    let mut text = String::new();
+    soon(client.read_to_string(&mut text)).await.unwrap();
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    let came = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    let came: Vec<Message> = came.map(|data| Message::parse(data.to_owned())).collect();
+    let codes: Vec<_> = came.iter().map(Message::error_code).collect();
+    assert_eq!(codes, [NO_ROOM, None]);
+    assert_eq!(came[0].id().unwrap().token(), b"1");
+    assert_eq!((run.memory().used(), run.memory().refused()), (0, 2));
 }
