@@ -158,3 +158,26 @@ async fn a2_a_client_without_a_stream_is_told_what_was_too_large_to_wait() {
     next(&mut messages).await;
     assert!(lost.can_be_told());
 }
+
+on_both_runtimes!(a5_an_answer_that_was_collected_counts_once);
+async fn a5_an_answer_that_was_collected_counts_once() {
+    let (session, _reader) = legacy();
+    let memory = session.connection.run.memory();
+    let mut messages = ask(&session, SLOW);
+    let text = "x".repeat(100_000);
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"text":"{text}"}}}}"#);
+    let size = body.len();
+    let answer = Message::parse(memory.hold(body.into()).unwrap());
+    let (parts, ()) = http::Response::new(()).into_parts();
+    let envelope = TransportEnvelope::Response(Box::new(parts));
+    let frame = Frame::new(
+        StreamId::Only,
+        Origin::Server,
+        envelope,
+        Body::Whole(answer),
+    );
+    let mut writer = SessionWriter::new(Arc::clone(&session));
+    writer.write(&mut vec![frame.into()]).await.unwrap();
+    assert_eq!(memory.used(), size);
+    drop(next(&mut messages).await);
+}
