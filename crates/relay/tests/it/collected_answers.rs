@@ -176,3 +176,22 @@ fn a5_an_answer_without_room_fails_alone() {
     ));
     assert_eq!((memory.used(), memory.refused()), (0, 2));
 }
+
+#[test]
+fn a5_a_client_whose_event_has_no_room_is_closed() {
+    let memory = MemoryBudget::new(70_000);
+    let mut conversation = two_clients_with(RelaySettings {
+        memory: memory.clone(),
+        ..RelaySettings::default()
+    });
+    conversation.continue_with(SCREENSHOT);
+    let long = "x".repeat(70_000);
+    conversation.continue_with(&format!(
+        r#"
+        E> {{"method":"notifications/tab_info_update","params":{{"currentTab":{{"id":11,"title":"{long}"}}}}}}
+        A<! 1013
+        "#
+    ));
+    assert_eq!(conversation.relay.counters().slow_readers, 1);
+    assert_eq!((memory.used(), memory.refused()), (0, 1));
+}
