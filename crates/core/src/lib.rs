@@ -43,7 +43,7 @@ pub use intercept::{HoldOptions, HoldPolicy, HoldTimeout, InterceptMode, Interce
 pub use link::{
     BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd, LinkFailure, OutgoingFrame,
 };
-pub use lost_notifications::{LostNotifications, StreamBehind};
+pub use lost_notifications::{LaggingStream, LostNotifications};
 pub use memory_budget::{
     COUNTED_FROM, DEFAULT_MEMORY_BUDGET, MemoryBudget, MemoryPermit, OverBudget,
 };
