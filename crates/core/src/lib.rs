@@ -43,8 +43,10 @@ pub use intercept::{HoldOptions, HoldPolicy, HoldTimeout, InterceptMode, Interce
 pub use link::{
     BoxFuture, Dial, FrameReader, FrameWriter, Link, LinkEnd, LinkFailure, OutgoingFrame,
 };
-pub use lost_notifications::{LostNotifications, StreamBehind};
-pub use memory_budget::{DEFAULT_MEMORY_BUDGET, MemoryBudget, MemoryPermit, OverBudget};
+pub use lost_notifications::{LaggingStream, LostNotifications};
+pub use memory_budget::{
+    COUNTED_FROM, DEFAULT_MEMORY_BUDGET, MemoryBudget, MemoryPermit, OverBudget,
+};
 pub use message_pipeline::{MessagePipeline, PassResult, PipelineOutput, ProgressSupport};
 pub use multiplexer::{
     Delivery, MultiplexerError, MultiplexerLimits, Recipient, RequestMultiplexer, answer_under,

@@ -20,7 +20,7 @@ pub struct LostNotifications {
 
 /// A stream that has lost notifications, until its client has read what waits on it, or it is closed.
 #[derive(Debug)]
-pub struct StreamBehind(Arc<LostNotifications>);
+pub struct LaggingStream(Arc<LostNotifications>);
 
 impl LostNotifications {
     /// Nothing is lost yet. `total` counts what all clients lose.
@@ -40,9 +40,9 @@ impl LostNotifications {
     }
 
     /// A stream of the client has lost some.
-    pub fn fall_behind(self: &Arc<Self>) -> StreamBehind {
+    pub fn fall_behind(self: &Arc<Self>) -> LaggingStream {
         self.streams_behind.fetch_add(1, Ordering::Relaxed);
-        StreamBehind(Arc::clone(self))
+        LaggingStream(Arc::clone(self))
     }
 
     /// How many the client has not been told of.
@@ -69,7 +69,7 @@ impl LostNotifications {
     }
 }
 
-impl Drop for StreamBehind {
+impl Drop for LaggingStream {
     fn drop(&mut self) {
         self.0.streams_behind.fetch_sub(1, Ordering::Relaxed);
         self.0.news.notify_one();

@@ -12,6 +12,10 @@ use crate::link::LinkEnd;
 /// Room unless `--memory-budget` says otherwise.
 pub const DEFAULT_MEMORY_BUDGET: usize = 512 << 20;
 
+/// Smaller messages do not count while they are read, so that a client which leaves large ones unread does not keep others from
+/// working. Queues bound those that wait.
+pub const COUNTED_FROM: usize = 64 << 10;
+
 /// One counter for everything that waits: bodies that are being read, messages in queues, answers that are not read.
 ///
 /// A message's part is given back when the last clone of its bytes is dropped, wherever they were passed on to.
@@ -100,7 +104,7 @@ impl MemoryBudget {
     /// Counts these bytes as long as they exist, if there is room for them.
     pub fn hold(&self, bytes: Bytes) -> Result<Bytes, OverBudget> {
         let mut permit = self.permit();
-        permit.resize(bytes.len())?;
+        permit.reserve(bytes.len())?;
         Ok(permit.hold(bytes))
     }
 
@@ -114,8 +118,13 @@ impl MemoryBudget {
 }
 
 impl MemoryPermit {
-    /// Makes it a part of this size. If there is no room for that, the message is refused, and its part is given back.
+    /// Counts a message of which so many bytes have been read, if it is large. If there is no room for it, it is refused, and its
+    /// part is given back.
     pub fn resize(&mut self, bytes: usize) -> Result<(), OverBudget> {
+        self.reserve(if bytes < COUNTED_FROM { 0 } else { bytes })
+    }
+
+    fn reserve(&mut self, bytes: usize) -> Result<(), OverBudget> {
         let counter = &self.budget.0;
         if bytes == self.bytes {
             return Ok(());
@@ -148,9 +157,9 @@ impl MemoryPermit {
 
     /// These bytes keep it from now on.
     pub fn hold(self, bytes: Bytes) -> Bytes {
-        match bytes.is_empty() {
-            true => bytes,
-            false => Bytes::from_owner(HeldBytes {
+        match self.bytes {
+            0 => bytes,
+            _ => Bytes::from_owner(HeldBytes {
                 bytes,
                 _permit: self,
             }),
@@ -204,17 +213,28 @@ mod tests {
         drop(first);
         assert_eq!(budget.used(), 60, "a part of it is still there");
         drop(part);
+        let more = budget.hold_anyway(Bytes::from_static(&[0; 160]));
+        assert_eq!(budget.used(), 160);
+        drop(more);
         assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn a5_what_is_read_counts_once_it_is_large() {
+        let budget = MemoryBudget::new(100 << 10);
         let mut permit = budget.permit();
-        permit.resize(40).unwrap();
-        assert!(permit.resize(101).is_err());
+        permit.resize(COUNTED_FROM - 1).unwrap();
+        assert_eq!(budget.used(), 0);
+        permit.resize(COUNTED_FROM).unwrap();
+        assert_eq!(budget.used(), COUNTED_FROM);
+        let bytes = 101 << 10;
+        let limit = budget.limit();
+        assert_eq!(permit.resize(bytes), Err(OverBudget { bytes, limit }));
         assert_eq!(budget.used(), 0, "what is refused is not kept");
-        permit.resize(95).unwrap();
-        permit.resize(90).unwrap();
-        assert_eq!(budget.used(), 90);
-        let more = budget.hold_anyway(Bytes::from_static(&[0; 60]));
-        assert_eq!(budget.used(), 150);
-        drop((permit, more));
+        permit.resize(95 << 10).unwrap();
+        permit.resize(90 << 10).unwrap();
+        assert_eq!(budget.used(), 90 << 10);
+        permit.resize(20).unwrap();
         assert_eq!(budget.used(), 0);
     }
 }

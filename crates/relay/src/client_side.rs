@@ -11,7 +11,7 @@ use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use mcp_proxy_core::MemoryBudget;
+use mcp_proxy_core::{COUNTED_FROM, MemoryBudget};
 use mcp_proxy_wire::{Id, Message};
 use rustc_hash::FxHashMap;
 use serde_json::json;
@@ -31,9 +31,6 @@ use crate::settings::RelaySettings;
 
 /// Extensions that are remembered after they have left, so that a client can be told about them.
 const MAX_REMEMBERED: usize = 64;
-
-/// Messages of this size count in the memory budget while they wait. Smaller ones are bounded by [`RelaySettings::max_outbox`].
-const COUNTED_FROM: usize = 64 << 10;
 
 /// What a client said about itself.
 #[derive(Clone, Debug, Default)]
@@ -291,23 +288,28 @@ impl ClientSide {
         let Some(known) = self.sockets.get_mut(&socket) else {
             return;
         };
-        let Some(message) = held(message, &context.settings.memory) else {
-            return;
+        let max = context.settings.max_outbox;
+        let is_full = |outbox: &Outbox, message: &Message| {
+            outbox.bytes() + message.len() > max && !outbox.is_empty()
         };
-        if known.outbox.bytes() + message.len() > context.settings.max_outbox
-            && !known.outbox.is_empty()
-        {
+        let close = match held(message, &context.settings.memory) {
+            Some(message) if !is_full(&known.outbox, &message) => {
+                known.outbox.push(message);
+                None
+            }
+            Some(_) => Some("the client does not read"),
+            None => Some("there is no memory for an event"),
+        };
+        if let Some(why) = close {
             context.counters.slow_readers += 1;
-            let close = RelayClose::NotRead("the client does not read");
-            known.outbox.cut(close);
-        } else {
-            known.outbox.push(message);
+            known.outbox.cut(RelayClose::NotRead(why));
         }
         context.sockets_with_output.push(socket);
     }
 }
 
-/// Counts a large message as long as it waits. If there is no room for an answer, its client gets an error in its place.
+/// Counts a large message as long as it waits; [`RelaySettings::max_outbox`] bounds smaller ones. If there is no room for an answer,
+/// its client gets an error in its place; there is none for an event.
 fn held(message: Message, memory: &MemoryBudget) -> Option<Message> {
     if message.len() < COUNTED_FROM {
         return Some(message);

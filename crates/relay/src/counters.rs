@@ -44,7 +44,7 @@ pub struct RelayCounters {
     pub unroutable: u64,
     /// Messages that mean nothing here.
     pub ignored: u64,
-    /// Sockets that were cut because they did not read.
+    /// Sockets that were cut because they did not read, or because there was no memory for an event.
     pub slow_readers: u64,
     /// Sockets that were cut because their peer sent nothing, not even the answer to a ping.
     pub silent_peers: u64,

@@ -22,7 +22,7 @@ pub enum RelayClose {
     Restart,
     /// Too many connect at once, or the user has too many sockets.
     TryLater(&'static str),
-    /// It does not read what is sent to it.
+    /// It does not read what is sent to it, or there is no memory for that.
     NotRead(&'static str),
     /// An answer that the peer has the beginning of will never be complete.
     CutAnswer,

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use bytes::{Bytes, BytesMut};
 use mcp_proxy_core::{
     BoxFuture, FrameReader, FrameWriter, LinkEnd, MemoryBudget, MemoryPermit, OutgoingFrame,
-    OverBudget, run_in_background,
+    run_in_background,
 };
 use mcp_proxy_wire::{
     Body, Chunk, ErrorCode, Frame, Limits, LineEnd, LineSplitter, LineUnit, Message, Origin, Side,
@@ -101,19 +101,10 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
             }
             self.take_units(into);
             if let Err(over) = self.memory.resize(self.splitter.held()) {
-                self.give_up(over, into);
+                self.refused = Some(RefusedMessage::new(over, &self.splitter.give_up()));
             }
         }
         Ok(())
-    }
-
-    /// There is no room for more of a line. It is answered at once if its id is known, else at its end.
-    fn give_up(&mut self, over: OverBudget, into: &mut Vec<Frame>) {
-        let refused = RefusedMessage::new(over, &self.splitter.give_up());
-        match refused.has_id() {
-            true => self.refuse(refused.answer(self.side), into),
-            false => self.refused = Some(refused),
-        }
     }
 
     /// More of a line that was given up.

@@ -97,13 +97,12 @@ impl LineSplitter {
         self.held.len()
     }
 
-    /// Gives up the line that is being collected, and skips the rest of it. Returns its first bytes, up to 64 KiB, for
-    /// [`head_from_ends`](crate::read_partial_head).
+    /// Gives up the line that is being collected, and skips the rest of it. Returns what was held of it.
     pub fn give_up(&mut self) -> Bytes {
         if self.mode == Mode::Collecting {
             self.mode = Mode::Skipping;
         }
-        front(&self.held.take())
+        self.held.take()
     }
 
     /// The stream has ended: a last line without a line end is a line too, and a line that was cut through gets its

@@ -147,31 +147,51 @@ fn an_answer_that_is_announced_as_too_large_fails_as_soon_as_its_id_comes() {
 
 #[test]
 fn a5_an_answer_without_room_fails_alone() {
-    let memory = MemoryBudget::new(60);
+    let memory = MemoryBudget::new(70_000);
     let mut conversation = two_clients_with(RelaySettings {
         memory: memory.clone(),
         ..RelaySettings::default()
     });
-    conversation.continue_with(
+    let long = "x".repeat(70_000);
+    conversation.continue_with(&format!(
         r#"
-        A> {"id":3,"method":"createTab"}
-        E< {"id":"conn-1:3"}
-        E>[ {"id":"conn-1:3","result":{"tab":{"id"
-        E>| :12,"title":"too long for what is left"
-        A< {"id":3,"error":{"code":-32006,"data":{"reason":"no_room","delivered":true}}}
-        E>] ,"url":"b"}}}
-        A> {"id":4,"method":"createTab"}
-        E< {"id":"conn-1:4"}
-        E>[ {"id":"conn-1:4","result":{"tab":{"id"
-        E>] :12,"title":"b"}}}
-        A< {"id":4,"result":{"tab":{"id":12}}}
-        A> {"id":5,"method":"screenshot"}
-        E< {"id":"conn-1:5"}
-        E>[ {"result":{"data":"the id comes last, and there is no
-        E>| room for so much of the answer
-        E>] "},"id":"conn-1:5"}
-        A< {"id":5,"error":{"code":-32006,"data":{"reason":"no_room"}}}
-        "#,
-    );
+        A> {{"id":3,"method":"createTab"}}
+        E< {{"id":"conn-1:3"}}
+        E>[ {{"id":"conn-1:3","result":{{"tab":{{"id"
+        E>| :12,"title":"{long}"
+        A< {{"id":3,"error":{{"code":-32006,"data":{{"reason":"no_room","delivered":true}}}}}}
+        E>] ,"url":"b"}}}}}}
+        A> {{"id":4,"method":"createTab"}}
+        E< {{"id":"conn-1:4"}}
+        E>[ {{"id":"conn-1:4","result":{{"tab":{{"id"
+        E>] :12,"title":"b"}}}}}}
+        A< {{"id":4,"result":{{"tab":{{"id":12}}}}}}
+        A> {{"id":5,"method":"screenshot"}}
+        E< {{"id":"conn-1:5"}}
+        E>[ {{"result":{{"data":"the id comes last, and there is no
+        E>| room for it {long}
+        E>] "}},"id":"conn-1:5"}}
+        A< {{"id":5,"error":{{"code":-32006,"data":{{"reason":"no_room"}}}}}}
+        "#
+    ));
     assert_eq!((memory.used(), memory.refused()), (0, 2));
+}
+
+#[test]
+fn a5_a_client_whose_event_has_no_room_is_closed() {
+    let memory = MemoryBudget::new(70_000);
+    let mut conversation = two_clients_with(RelaySettings {
+        memory: memory.clone(),
+        ..RelaySettings::default()
+    });
+    conversation.continue_with(SCREENSHOT);
+    let long = "x".repeat(70_000);
+    conversation.continue_with(&format!(
+        r#"
+        E> {{"method":"notifications/tab_info_update","params":{{"currentTab":{{"id":11,"title":"{long}"}}}}}}
+        A<! 1013
+        "#
+    ));
+    assert_eq!(conversation.relay.counters().slow_readers, 1);
+    assert_eq!((memory.used(), memory.refused()), (0, 1));
 }

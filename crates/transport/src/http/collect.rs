@@ -7,7 +7,6 @@ use mcp_proxy_core::{LinkEnd, MemoryBudget, OverBudget};
 use mcp_proxy_wire::Side;
 use tokio::time::timeout;
 
-use super::event_stream::LARGE;
 use super::failed_exchange::answer_broke_off;
 use super::incoming_body::IncomingBody;
 use crate::lines::too_large;
@@ -68,7 +67,7 @@ impl CollectedBody {
     }
 }
 
-/// Reads up to `limit` bytes. They count while they are read, and a large body counts as long as its bytes exist.
+/// Reads up to `limit` bytes. A large body counts while it is read, and as long as its bytes exist.
 pub async fn collect(
     body: impl Into<IncomingBody>,
     limit: usize,
@@ -121,8 +120,5 @@ pub async fn collect(
         }
     }
     let whole = joined.map_or(first, BytesMut::freeze);
-    CollectedBody::Whole(match whole.len() < LARGE {
-        true => whole,
-        false => permit.hold(whole),
-    })
+    CollectedBody::Whole(permit.hold(whole))
 }

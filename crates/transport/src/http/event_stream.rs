@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_proxy_core::COUNTED_FROM;
 use mcp_proxy_wire::{ErrorCode, Id, encode_event, error_response};
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -15,8 +16,6 @@ use super::listener::{HttpResponse, events};
 use super::outgoing_body::OutgoingBody;
 use super::stream_queue::{StreamReceiver, stream_channel};
 
-/// Messages of this size count in the memory budget while they wait. Smaller ones wait in small numbers.
-pub(super) const LARGE: usize = 64 << 10;
 const KEEP_ALIVE: Duration = Duration::from_secs(25);
 pub(super) const KEEP_ALIVE_COMMENT: Bytes = Bytes::from_static(b": keep-alive\n\n");
 
@@ -153,7 +152,7 @@ impl EventStream {
                 let event = encode(&message);
                 // The client may leave the copy unread.
                 let event = match self.messages.connection() {
-                    Some(connection) if event.len() >= LARGE => {
+                    Some(connection) if event.len() >= COUNTED_FROM => {
                         connection.run.memory().hold_anyway(event)
                     }
                     _ => event,

@@ -14,13 +14,14 @@ use mcp_proxy_core::{
     Connection, DurableWait, LinkEnd, MessagePipeline, OutgoingFrame, PipelineOutput,
 };
 use mcp_proxy_wire::{
-    Body, Chunk, Direction, ExchangeId, Frame, Kind, Limits, Side, Transport, TransportEnvelope,
-    encode_event, error_response,
+    Body, Chunk, Direction, ExchangeId, Frame, Id, Kind, Limits, Message, Side, Transport,
+    TransportEnvelope, encode_event, error_response,
 };
 use tokio::sync::mpsc;
 
 use super::incoming_body::IncomingBody;
 use super::outgoing_body::BodyError;
+use crate::refused_message::RefusedMessage;
 
 mod relayed_events;
 
@@ -219,19 +220,40 @@ impl RelayedBody {
         if !between || failure.side == Side::Client || self.run_pipeline().is_err() {
             return;
         }
-        let (now, direction) = (self.connection.run.now(), Direction::ServerToClient);
-        for asked in self.connection.open_requests(direction.reverse()) {
+        for asked in self.connection.open_requests(Direction::ClientToServer) {
             if asked.stream != self.exchange.into() {
                 continue;
             }
             let answer = error_response(Some(&asked.id), failure.code, &failure.text, None);
-            let event = encode_event(None, Some("message"), answer.raw());
-            let authored = self
-                .connection
-                .author(direction, self.exchange, answer, now);
-            if authored.is_ok() {
-                self.out.push_back((event, None));
-            }
+            self.send_answer(answer);
+        }
+    }
+
+    /// An event that there was no room for is skipped. The request that it answers gets an error in its place.
+    fn answer_refused(&mut self, refused: &RefusedMessage) {
+        let open = self.connection.open_requests(Direction::ClientToServer);
+        let here = open
+            .iter()
+            .filter(|asked| asked.stream == self.exchange.into());
+        let here: Vec<Id> = here.map(|asked| asked.id.clone()).collect();
+        if let Some(answer) = refused.answer_among(&here)
+            && open
+                .iter()
+                .any(|asked| Some(&asked.id) == answer.id().as_ref())
+        {
+            self.send_answer(answer);
+        }
+    }
+
+    fn send_answer(&mut self, answer: Message) {
+        let (now, direction) = (self.connection.run.now(), Direction::ServerToClient);
+        let event = encode_event(None, Some("message"), answer.raw());
+        let authored = self
+            .connection
+            .author(direction, self.exchange, answer, now);
+        if authored.is_ok() {
+            self.has_answer = true;
+            self.out.push_back((event, None));
         }
     }
 
@@ -257,7 +279,10 @@ impl RelayedBody {
                 }
             }
             RelayedShape::Events(events) => {
-                events.push(bytes, self.exchange, self.pipeline.from(), &mut self.batch)?;
+                let from = self.pipeline.from();
+                if let Some(refused) = events.push(bytes, self.exchange, from, &mut self.batch)? {
+                    self.answer_refused(&refused);
+                }
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use mcp_proxy_core::{Connection, LinkEnd, PipelineOutput, StreamBehind};
+use mcp_proxy_core::{Connection, LaggingStream, LinkEnd, PipelineOutput};
 use mcp_proxy_wire::{
     Body, Direction, ErrorCode, ExchangeId, Frame, Id, Kind, Message, Origin, StreamId,
     TransportEnvelope, error_response,
@@ -65,7 +65,7 @@ struct HttpSessionState {
     router: StreamRouter,
     replay: ResumeBuffer,
     /// Notifications were lost because there was no stream for them.
-    behind: Option<StreamBehind>,
+    behind: Option<LaggingStream>,
     streams: FxHashMap<StreamId, OpenStream>,
     /// Counts the streams that were opened.
     opened: u64,

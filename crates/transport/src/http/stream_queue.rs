@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use mcp_proxy_core::{Connection, LostNotifications, StreamBehind};
+use mcp_proxy_core::{Connection, LaggingStream, LostNotifications};
 use tokio::time::timeout;
 
 use super::event_stream::StreamItem;
@@ -38,7 +38,7 @@ struct StreamQueue {
     /// An event has found no room in time, and nothing was read since.
     stalled: bool,
     /// Something was lost, and what waits was not read to its end since.
-    behind: Option<StreamBehind>,
+    behind: Option<LaggingStream>,
     reader: Option<Waker>,
     writers: Vec<Waker>,
 }
@@ -136,7 +136,7 @@ impl StreamSender {
     }
 
     /// What waits here already is not all: notifications before it were lost.
-    pub(crate) fn set_behind(&self, behind: StreamBehind) {
+    pub(crate) fn set_behind(&self, behind: LaggingStream) {
         lock(&self.0).behind = Some(behind);
     }
 

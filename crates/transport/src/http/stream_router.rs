@@ -288,6 +288,11 @@ impl StreamRouter {
         }
     }
 
+    /// Whether a message waits until a stream opens.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Puts a message aside until a stream opens.
     pub(crate) fn wait(
         &mut self,

@@ -4,12 +4,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use mcp_proxy_core::intercept::NewBreakpoint;
 use mcp_proxy_core::{FrameReader, MemoryBudget, ProxyRun};
 use mcp_proxy_session::Filter;
 use mcp_proxy_transport::http::{
     HttpLink, HttpPassThrough, Listener, ListenerLimits, ListenerOptions, Route, Routes,
 };
+use mcp_proxy_transport::sse::sse_link;
 use mcp_proxy_transport::{LineReader, RemoteLinkOptions, SessionLoss};
 use mcp_proxy_wire::{Body, ErrorCode, Frame, Limits, Message, Origin, Side, StreamId, Transport};
 use serde_json::Value;
@@ -32,13 +34,18 @@ fn proxy_run(budget: usize) -> Arc<ProxyRun> {
 
 /// A proxy that collects every message, because one could be held, in front of this server.
 async fn pass_through(run: &Arc<ProxyRun>, server: &TcpListener) -> SocketAddr {
+    pass_through_above(64 * KIB, run, server).await
+}
+
+/// That proxy where events of up to this size are read whole.
+async fn pass_through_above(cut: usize, run: &Arc<ProxyRun>, server: &TcpListener) -> SocketAddr {
     let new = NewBreakpoint {
         filter: Filter::parse("nothing-has-this-word").unwrap(),
         ..NewBreakpoint::default()
     };
     run.intercept().add_breakpoint(new);
     let limits = Limits {
-        cut: 64 * KIB,
+        cut,
         max: 256 * MIB,
     };
     let options = ListenerOptions {
@@ -269,7 +276,7 @@ async fn a5_lines_count_until_they_end() {
     let slow_one = tokio::spawn(async move { read(&mut slow_reader).await });
     until(|| memory.used() == 700 * KIB).await;
     // An answer is refused onward, a request back.
-    let large = format!("{}\n{}\n", result(7, 400 * KIB), log(1));
+    let large = format!("{}\n", result(7, 400 * KIB));
     server.write_all(large.as_bytes()).await.unwrap();
     let came = read(&mut server_reader).await;
     assert_eq!(came[0].0, Origin::Proxy);
@@ -277,7 +284,6 @@ async fn a5_lines_count_until_they_end() {
         (came[0].1.error_code(), came[0].1.id().unwrap().token()),
         (NO_ROOM, &b"7"[..])
     );
-    assert_eq!(read(&mut server_reader).await.len(), 1);
     // Whose it is may stand at its end.
     let text = "x".repeat(400 * KIB);
     let large = format!(r#"{{"result":{{"text":"{text}"}},"jsonrpc":"2.0","id":8}}"#);
@@ -309,4 +315,134 @@ async fn a5_lines_count_until_they_end() {
         .unwrap();
     assert_eq!(slow_one.await.unwrap().len(), 1);
     assert_eq!(memory.used(), 0);
+}
+
+on_both_runtimes!(a5_small_messages_have_room_in_a_full_budget, real_time);
+async fn a5_small_messages_have_room_in_a_full_budget() {
+    let (run, server) = (
+        proxy_run(256 * KIB),
+        TcpListener::bind("127.0.0.1:0").await.unwrap(),
+    );
+    let memory = run.memory();
+    let full = memory.hold(Bytes::from(vec![0; 256 * KIB])).unwrap();
+    // Each of these is read in several pieces. First a line.
+    let (mut peer, theirs) = tokio::io::duplex(64);
+    let mut reader = LineReader::new(theirs, Side::Server, Limits::collect(MIB), memory);
+    let small = result(1, 60 * KIB);
+    let line = format!("{small}\n");
+    tokio::spawn(async move { peer.write_all(line.as_bytes()).await.unwrap() });
+    assert_eq!(read(&mut reader).await[0].0, Origin::Server);
+    // The bodies of a request and of its answer.
+    let address = pass_through(&run, &server).await;
+    let request = format!("{}{PING}", " ".repeat(60 * KIB));
+    let client = post(address, request.len(), request.as_bytes()).await;
+    let (mut stream, _) = soon(server.accept()).await.unwrap();
+    assert!(read_request(&mut stream).await);
+    let head = format!(
+        "content-type: application/json\r\ncontent-length: {}",
+        small.len()
+    );
+    let text = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{small}");
+    stream.write_all(text.as_bytes()).await.unwrap();
+    assert_eq!(answer(client).await, (200, None));
+    // An event.
+    let connection = run.connect(Transport::Stdio, Transport::StreamableHttp);
+    let options = RemoteLinkOptions {
+        max: 16 * MIB,
+        on_loss: SessionLoss::Reopen,
+    };
+    let mut link = HttpLink::link(remote(&server, None), connection, options);
+    let request = Frame::message(StreamId::Only, Origin::Client, Message::parse(PING));
+    link.writer.write(&mut vec![request.into()]).await.unwrap();
+    let (mut stream, _) = soon(server.accept()).await.unwrap();
+    assert!(read_request(&mut stream).await);
+    let head = "content-type: text/event-stream\r\nconnection: close";
+    let text = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\ndata: {small}\n\n");
+    stream.write_all(text.as_bytes()).await.unwrap();
+    assert_eq!(read(&mut *link.reader).await[0].0, Origin::Server);
+    assert_eq!((memory.used(), memory.refused()), (full.len(), 0));
+}
+
+/// An answer whose id is at its end, as SDKs for TypeScript write it.
+fn result_before_id(id: u64, bytes: usize) -> String {
+    let text = "x".repeat(bytes);
+    format!(r#"{{"result":{{"text":"{text}"}},"jsonrpc":"2.0","id":{id}}}"#)
+}
+
+/// The server's side of an event stream that begins with this.
+async fn event_stream(server: &TcpListener, first: &str) -> TcpStream {
+    let (mut stream, _) = soon(server.accept()).await.unwrap();
+    assert!(read_request(&mut stream).await);
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close";
+    let text = format!("{head}\r\n\r\n{first}");
+    stream.write_all(text.as_bytes()).await.unwrap();
+    stream
+}
+
+on_both_runtimes!(
+    a5_an_answer_without_room_on_an_sse_servers_stream_is_replaced,
+    real_time
+);
+async fn a5_an_answer_without_room_on_an_sse_servers_stream_is_replaced() {
+    let (run, server) = (
+        proxy_run(256 * KIB),
+        TcpListener::bind("127.0.0.1:0").await.unwrap(),
+    );
+    let connection = run.connect(Transport::Stdio, Transport::Sse);
+    let options = RemoteLinkOptions {
+        max: 16 * MIB,
+        on_loss: SessionLoss::Reopen,
+    };
+    let linking = tokio::spawn(sse_link(remote(&server, None), connection, options));
+    let endpoint = "event: endpoint\ndata: /message\n\n";
+    let mut stream = event_stream(&server, endpoint).await;
+    let mut link = linking.await.unwrap().unwrap();
+    let request = Frame::message(StreamId::Only, Origin::Client, Message::parse(PING));
+    link.writer.write(&mut vec![request.into()]).await.unwrap();
+    let (mut post, _) = soon(server.accept()).await.unwrap();
+    assert!(read_request(&mut post).await);
+    let accepted = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n";
+    post.write_all(accepted).await.unwrap();
+    let events = [log(2 * MIB), result_before_id(1, 2 * MIB), log(1)];
+    let events = events.map(|event| format!("data: {event}\n\n")).concat();
+    let writing = tokio::spawn(async move {
+        stream.write_all(events.as_bytes()).await.unwrap();
+        stream
+    });
+    let mut came = Vec::new();
+    while came.len() < 2 {
+        came.extend(read(&mut *link.reader).await);
+    }
+    let answer = &came[0];
+    assert_eq!((answer.0, answer.1.error_code()), (Origin::Proxy, NO_ROOM));
+    assert_eq!(answer.1.id().unwrap().token(), b"1");
+    assert_eq!(came[1].0, Origin::Server);
+    assert_eq!((run.memory().used(), run.memory().refused()), (0, 2));
+    drop(writing.await);
+}
+
+on_both_runtimes!(
+    a5_an_event_without_room_ends_no_stream_that_passes_through,
+    real_time
+);
+async fn a5_an_event_without_room_ends_no_stream_that_passes_through() {
+    let (run, server) = (
+        proxy_run(256 * KIB),
+        TcpListener::bind("127.0.0.1:0").await.unwrap(),
+    );
+    let address = pass_through_above(16 * MIB, &run, &server).await;
+    let mut client = post(address, PING.len(), PING.as_bytes()).await;
+    let events = [log(2 * MIB), result_before_id(1, 2 * MIB), log(1)];
+    let events = events.map(|event| format!("data: {event}\n\n")).concat();
+    let stream = event_stream(&server, &events).await;
+    drop(stream);
+    let mut text = String::new();
+    soon(client.read_to_string(&mut text)).await.unwrap();
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    let came = text.lines().filter_map(|line| line.strip_prefix("data: "));
+    let came: Vec<Message> = came.map(|data| Message::parse(data.to_owned())).collect();
+    let codes: Vec<_> = came.iter().map(Message::error_code).collect();
+    assert_eq!(codes, [NO_ROOM, None]);
+    assert_eq!(came[0].id().unwrap().token(), b"1");
+    assert_eq!((run.memory().used(), run.memory().refused()), (0, 2));
 }

@@ -97,14 +97,13 @@ impl SseSplitter {
         self.held.len()
     }
 
-    /// Gives up the block that is being collected, and skips the rest of it. Returns the first bytes of its data, up to 64 KiB,
-    /// for [`head_from_ends`](crate::read_partial_head).
-    pub fn give_up(&mut self) -> Bytes {
-        let front = self.skip_block(&mut Bytes::new());
-        // Nothing comes out of what is skipped.
+    /// Gives up the block that is being collected. Returns what was held of its data; the rest of the block follows as
+    /// [`SseUnit::More`] and [`SseUnit::Close`].
+    pub fn give_up(&mut self, out: &mut Vec<SseUnit>) -> Bytes {
+        let held = self.leave_block(&mut Bytes::new(), CutThroughEvent::new);
         let rest = self.held.split().freeze();
-        self.push(rest, &mut Vec::new());
-        front
+        self.push(rest, out);
+        held
     }
 
     /// The stream has ended: an unfinished block comes out with `partial` set, and an event that was cut through gets
@@ -182,7 +181,10 @@ impl SseSplitter {
                     return self.rest(data);
                 }
                 BlockStep::More if length > self.limits.max => {
-                    let (seen, front) = (length, self.skip_block(&mut data));
+                    let (seen, front) = (
+                        length,
+                        front(&self.leave_block(&mut data, CutThroughEvent::silent)),
+                    );
                     out.push(SseUnit::TooLarge { seen, front });
                     return self.rest(data);
                 }
@@ -225,16 +227,23 @@ impl SseSplitter {
         self.streaming = Some(CutThroughEvent::new(place));
     }
 
-    /// Skips the block that is being collected, to its end. Returns the front of its data.
-    fn skip_block(&mut self, data: &mut Bytes) -> Bytes {
+    /// Collects no more of a block, whose rest is handed out or skipped. Returns the data in what was collected.
+    fn leave_block(
+        &mut self,
+        data: &mut Bytes,
+        rest: fn(BlockPosition) -> CutThroughEvent,
+    ) -> Bytes {
         let BlockProgress { at, line, .. } = self.progress;
-        let place = match at == line {
-            true => BlockPosition::Start,
-            false => BlockPosition::Other,
-        };
         let wire = self.split_to(data, at);
-        self.streaming = Some(CutThroughEvent::silent(place));
-        self.front_of(wire)
+        let place = match content(&wire, line, at, self.first) {
+            b"" => BlockPosition::Start,
+            b"data:" => BlockPosition::Colon,
+            line if line.starts_with(b"data:") => BlockPosition::Value,
+            line if b"data".starts_with(line) => BlockPosition::Name(line.len()),
+            _ => BlockPosition::Other,
+        };
+        self.streaming = Some(rest(place));
+        self.event(wire).data.unwrap_or_default()
     }
 
     fn front_of(&mut self, wire: Bytes) -> Bytes {

@@ -149,11 +149,11 @@ impl HttpLink {
                     return end;
                 }
             };
-            self.take_units(&mut units, method, open, &mut end).await;
             if let Some(answer) = refused.and_then(|refused| refused.answer_among(open)) {
                 open.retain(|id| answer.id().as_ref() != Some(id));
                 self.answers.hand_over(proxy_frame(answer)).await;
             }
+            self.take_units(&mut units, method, open, &mut end).await;
         }
     }
 

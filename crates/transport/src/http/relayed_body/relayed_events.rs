@@ -8,6 +8,7 @@ use mcp_proxy_wire::{Body, ExchangeId, Frame, Limits, Message, Side, SseUnit, Tr
 use tokio::sync::mpsc;
 
 use crate::http::event_collector::EventCollector;
+use crate::refused_message::RefusedMessage;
 
 /// An SSE stream on its way.
 pub(super) struct RelayedEvents {
@@ -44,18 +45,18 @@ impl RelayedEvents {
         self.inserted = Some(inserted);
     }
 
-    /// More bytes of the stream, as frames.
+    /// More bytes of the stream, as frames. Returns the event in front of them, if there was no room for it.
     pub(super) fn push(
         &mut self,
         bytes: Bytes,
         exchange: ExchangeId,
         side: Side,
         into: &mut Vec<Frame>,
-    ) -> Result<(), LinkEnd> {
+    ) -> Result<Option<Box<RefusedMessage>>, LinkEnd> {
         let mut units = Vec::new();
         let refused = self.events.push(bytes, &mut units);
         self.take(units, exchange, side, into)?;
-        refused.map_or(Ok(()), |refused| Err(refused.over.end(side)))
+        Ok(refused)
     }
 
     /// The rest of it, at its end.

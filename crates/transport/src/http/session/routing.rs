@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcp_proxy_core::OutgoingFrame;
+use mcp_proxy_core::{COUNTED_FROM, OutgoingFrame};
 use mcp_proxy_wire::{
-    Body, ErrorCode, ExchangeId, Frame, Kind, Message, Origin, StreamId, Transport, error_response,
+    Body, ErrorCode, ExchangeId, Frame, Kind, Message, Origin, StreamId, Transport,
+    TransportEnvelope, error_response,
 };
 
 use super::{HttpSession, HttpSessionState, OpenStream};
-use crate::http::event_stream::{LARGE, StreamItem, StreamMessage};
+use crate::http::event_stream::{StreamItem, StreamMessage};
 use crate::http::stream_queue::{StreamReceiver, StreamSender, stream_channel};
 use crate::http::stream_router::{PostExpectation, StreamRoute, WaitingMessage};
 use crate::inbox::InboxItem;
@@ -39,6 +40,9 @@ impl HttpSession {
     /// A message goes to the stream that waits for it, or that waits for the one it replaces.
     fn place_message(&self, frame: Frame, replaces: Option<Box<Message>>) -> Option<RoutedMessage> {
         let (sequence, is_injected) = (frame.sequence, frame.is_injected());
+        // The body of an answer counts since it was collected; a server in this process counts what it sends.
+        let counts_already = matches!(frame.envelope, TransportEnvelope::Response(_))
+            || self.connection.server() == Transport::InProcess;
         let Body::Whole(message) = frame.body else {
             return None;
         };
@@ -70,7 +74,7 @@ impl HttpSession {
                     let is_lost = waits.is_err()
                         && message.kind() == Kind::Notification
                         && self.connection.server() == Transport::InProcess;
-                    if is_lost {
+                    if is_lost && state.router.has_waiting() {
                         let lost = self.connection.lost_notifications();
                         state.behind.get_or_insert_with(|| lost.fall_behind());
                     }
@@ -90,7 +94,10 @@ impl HttpSession {
             true => state.streams.remove(&stream),
             false => state.streams.get(&stream).cloned(),
         };
-        let data = self.held(message);
+        let data = match counts_already {
+            true => message.into_raw(),
+            false => self.held(message),
+        };
         let message = self.stored(&mut state, stream, data, last, sequence);
         Some(RoutedMessage {
             stream,
@@ -99,10 +106,10 @@ impl HttpSession {
         })
     }
 
-    /// Counts a large message as long as its client does not read it; what a server in this process sends counts already.
+    /// Counts a large message as long as its client does not read it.
     /// If there is no room for an answer, its client gets an error in its place.
     fn held(&self, message: Message) -> Bytes {
-        if message.len() < LARGE || self.connection.server() == Transport::InProcess {
+        if message.len() < COUNTED_FROM {
             return message.into_raw();
         }
         let memory = self.connection.run.memory();

@@ -28,15 +28,22 @@ fn legacy() -> (Arc<HttpSession>, InboxReader) {
 }
 
 fn session(kind: SessionKind, streams: ClientStreams) -> (Arc<HttpSession>, InboxReader) {
+    session_with(kind, streams, Transport::Stdio)
+}
+
+fn session_with(
+    kind: SessionKind,
+    streams: ClientStreams,
+    server: Transport,
+) -> (Arc<HttpSession>, InboxReader) {
     let run = ProxyRun::new(RunOptions {
         recorder: None,
-        warn: Arc::new(|text| panic!("{text}")),
+        warn: Arc::new(move |text| assert_eq!(server, Transport::InProcess, "{text}")),
         pass_noise: false,
         hold: HoldOptions::default(),
     });
-    let connection = run.open(
-        NewConnection::between(Transport::StreamableHttp, Transport::Stdio).with_streams(streams),
-    );
+    let connection =
+        run.open(NewConnection::between(Transport::StreamableHttp, server).with_streams(streams));
     let (sender, reader) = inbox();
     let session = HttpSession::new(kind, connection, sender, Arc::default(), None);
     (session, reader)
@@ -129,4 +136,48 @@ async fn a_session_that_has_ended_opens_no_stream_for_a_client_that_comes_back()
     session.end();
     assert!(session.resume(&event).is_none());
     assert!(session.open_get().is_none());
+}
+
+on_both_runtimes!(a2_a_client_without_a_stream_is_told_what_was_too_large_to_wait);
+async fn a2_a_client_without_a_stream_is_told_what_was_too_large_to_wait() {
+    let kind = SessionKind::Legacy("s".to_owned());
+    let (session, _reader) = session_with(kind, ClientStreams::FoundById, Transport::InProcess);
+    let lost = session.connection.lost_notifications();
+    let mut writer = SessionWriter::new(Arc::clone(&session));
+    let frame =
+        |bytes| OutgoingFrame::from(Frame::message(StreamId::Only, Origin::Server, log(bytes)));
+    writer.write(&mut vec![frame(1 << 20)]).await.unwrap();
+    assert_eq!((lost.untold(), lost.can_be_told()), (1, true));
+    // What waits comes first.
+    writer
+        .write(&mut vec![frame(1), frame(1 << 20)])
+        .await
+        .unwrap();
+    assert_eq!((lost.untold(), lost.can_be_told()), (2, false));
+    let (_, mut messages) = session.open_get().unwrap();
+    next(&mut messages).await;
+    assert!(lost.can_be_told());
+}
+
+on_both_runtimes!(a5_an_answer_that_was_collected_counts_once);
+async fn a5_an_answer_that_was_collected_counts_once() {
+    let (session, _reader) = legacy();
+    let memory = session.connection.run.memory();
+    let mut messages = ask(&session, SLOW);
+    let text = "x".repeat(100_000);
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"text":"{text}"}}}}"#);
+    let size = body.len();
+    let answer = Message::parse(memory.hold(body.into()).unwrap());
+    let (parts, ()) = http::Response::new(()).into_parts();
+    let envelope = TransportEnvelope::Response(Box::new(parts));
+    let frame = Frame::new(
+        StreamId::Only,
+        Origin::Server,
+        envelope,
+        Body::Whole(answer),
+    );
+    let mut writer = SessionWriter::new(Arc::clone(&session));
+    writer.write(&mut vec![frame.into()]).await.unwrap();
+    assert_eq!(memory.used(), size);
+    drop(next(&mut messages).await);
 }

@@ -30,7 +30,7 @@ pub(super) struct SseServerStream {
     units: VecDeque<SseUnit>,
     /// What a piece was split into, for `units`.
     split: Vec<SseUnit>,
-    /// What is answered for an event behind `units` that there was no room for.
+    /// What is answered for an event in front of `units` that there was no room for.
     refusal: Option<Message>,
     max: usize,
 }
@@ -113,6 +113,9 @@ impl SseServerStream {
     /// The next message, or what stands for one that was refused.
     pub(super) async fn next(&mut self) -> Result<Frame, LinkEnd> {
         loop {
+            if let Some(answer) = self.refusal.take() {
+                return Ok(proxy_frame(answer));
+            }
             while let Some(unit) = self.units.pop_front() {
                 let event = match unit {
                     SseUnit::Event(event) => event,
@@ -124,9 +127,6 @@ impl SseServerStream {
                 if let (envelope, Body::Whole(message)) = event_frame(event) {
                     return Ok(received(envelope, message));
                 }
-            }
-            if let Some(answer) = self.refusal.take() {
-                return Ok(proxy_frame(answer));
             }
             if !self.more().await {
                 let text = "the server closed its event stream";

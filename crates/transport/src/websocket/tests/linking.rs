@@ -219,3 +219,35 @@ async fn a5_a_message_without_room_is_skipped_and_answered() {
     assert_eq!(message.raw(), &small[..]);
     assert_eq!((memory.used(), memory.refused()), (0, 1));
 }
+
+#[tokio::test]
+async fn a5_a_small_message_has_room_in_a_full_budget() {
+    let memory = MemoryBudget::new(200_000);
+    let (mut link, _handle, mut peer) = link_within(&memory);
+    let _full = memory.hold(vec![0; 200_000].into()).unwrap();
+    peer.write_all(&frame(0x01, br#"{"id":8,"#)).await.unwrap();
+    peer.write_all(&frame(0x80, br#""method":"ping"}"#))
+        .await
+        .unwrap();
+    let Body::Whole(message) = read(link.reader.as_mut()).await else {
+        panic!("in pieces");
+    };
+    assert_eq!(message.raw(), &br#"{"id":8,"method":"ping"}"#[..]);
+}
+
+#[tokio::test]
+async fn a5_a_message_of_which_nothing_has_room_is_answered() {
+    let memory = MemoryBudget::new(200_000);
+    let (mut link, _handle, mut peer) = link_within(&memory);
+    let _full = memory.hold(vec![0; 200_000].into()).unwrap();
+    let long = "x".repeat(600_000);
+    for text in [
+        format!(r#"{{"id":7,"method":"a","params":{{"text":"{long}"}}}}"#),
+        format!(r#"{{"params":{{"text":"{long}"}},"method":"a","id":7}}"#),
+    ] {
+        peer.write_all(&frame(0x81, text.as_bytes())).await.unwrap();
+        link.reader.read(&mut Vec::new()).await.unwrap();
+        let refusals = link.reader.refusals();
+        assert_eq!(refusals[0].id().unwrap().token(), b"7");
+    }
+}
