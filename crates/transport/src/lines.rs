@@ -101,7 +101,11 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
             }
             self.take_units(into);
             if let Err(over) = self.memory.resize(self.splitter.held()) {
-                self.refused = Some(RefusedMessage::new(over, &self.splitter.give_up()));
+                let refused = RefusedMessage::new(over, &self.splitter.give_up());
+                match refused.early_answer(self.side) {
+                    Some(answer) => self.refuse(Some(answer), into),
+                    None => self.refused = Some(refused),
+                }
             }
         }
         Ok(())

@@ -37,6 +37,13 @@ impl RefusedMessage {
         self.back.drain(..longer);
     }
 
+    /// Before its end: the error for who waits for it, or for an answer to it, if its front tells.
+    pub(crate) fn early_answer(&self, from: Side) -> Option<Message> {
+        let head = read_partial_head(&self.front, b"");
+        let id = head.id.as_ref().filter(|_| is_awaited(from, &head))?;
+        Some(self.over.answer(Some(id)))
+    }
+
     /// At its end: the error for who waits for it, or for an answer to it, as far as its ends tell.
     pub(crate) fn answer(&self, from: Side) -> Option<Message> {
         let head = read_partial_head(&self.front, &self.back);
