@@ -4,14 +4,14 @@
 //! system call.
 
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use mcp_proxy_auth::{PendingLogin, ServerSignIn, SignInFacts, SignInState};
 use mcp_proxy_control::SignInHealth;
 use mcp_proxy_hub::{BeginSignIn, SignInChange, SignInPage};
-use mcp_proxy_session::time_text;
 
 use crate::config::{Config, HubServerKind, HubServerTarget, HubTarget};
+use crate::run::sessions::formatting::day_and_time;
 use crate::run::sign_in::{beginning_failed, server_sign_in};
 
 /// How often the store is looked at.
@@ -30,13 +30,18 @@ pub fn health(config: &Config, server: &HubServerTarget) -> Option<SignInHealth>
     match sign_in_of(config, server)?.state() {
         SignInState::SignedIn(facts) => Some(SignInHealth {
             account: facts.account,
-            until: facts.until.map(time_text),
+            until: facts.until.map(second_text),
             renews: facts.can_refresh,
             scopes: facts.scopes,
             missing_scopes: facts.missing_scopes,
         }),
         SignInState::SignedOut => None,
     }
+}
+
+/// `2026-11-18T14:05:00Z`
+fn second_text(time: SystemTime) -> String {
+    day_and_time(time).replace(' ', "T") + "Z"
 }
 
 /// How clients are helped to sign in to a server in the middle of a call.
