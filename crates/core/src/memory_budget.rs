@@ -118,7 +118,7 @@ impl MemoryBudget {
 }
 
 impl MemoryPermit {
-    /// Counts a message of which so many bytes have been read, if it is large. If there is no room for it, it is refused, and its
+    /// Counts what has been read of a message, if it is large. If there is no room for it, it is refused, and its
     /// part is given back.
     pub fn resize(&mut self, bytes: usize) -> Result<(), OverBudget> {
         self.reserve(if bytes < COUNTED_FROM { 0 } else { bytes })
