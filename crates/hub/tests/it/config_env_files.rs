@@ -11,7 +11,7 @@ fn read(text: &str, content: &dyn Fn(&Path) -> Result<String, String>) -> HubCon
     let file = ConfigText {
         name: "mcp.json".to_owned(),
         text: text.to_owned(),
-        folder: Some("/home/ada/project/.vscode".into()),
+        folder: Some("/srv/project/.vscode".into()),
         current_folder: None,
     };
     let mut config = parse_config(&[file], &environment).unwrap();
@@ -49,8 +49,8 @@ fn variables_of_an_env_file_are_added_and_those_of_env_win() {
 #[test]
 fn the_path_of_an_env_file_starts_at_the_project() {
     for (path, found) in [
-        (".env", "/home/ada/project/.env"),
-        ("${workspaceFolder}/a/.env", "/home/ada/project/a/.env"),
+        (".env", "/srv/project/.env"),
+        ("${workspaceFolder}/a/.env", "/srv/project/a/.env"),
         ("/etc/env", "/etc/env"),
         ("~/.env", "/people/ada/.env"),
         ("${userHome}/.env", "/people/ada/.env"),
