@@ -29,7 +29,7 @@ pub struct PendingLogin {
     url: Url,
     begun: Arc<Begun>,
     listener: RedirectListener,
-    /// The exchange of the code, which goes on even if nobody waits for a moment.
+    /// The exchange of the code, which continues while nobody awaits it.
     exchange: Option<JoinHandle<Result<SignInFacts, AuthError>>>,
     is_over: bool,
 }

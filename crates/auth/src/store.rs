@@ -1,7 +1,7 @@
 //! The user's sign-ins, shared by all processes of the user.
 //!
-//! `sign-ins.json` has what is not secret, `tokens.json` or the keychain has the rest. Tokens are written first, so whoever
-//! reads `sign-ins.json` first finds tokens that are at least as new. Tokens leave the keychain first: as long as it is
+//! `sign-ins.json` has what is not secret, and `tokens.json` or the keychain has the rest. Tokens are written first, so a reader
+//! of `sign-ins.json` then finds tokens that are at least as new. Tokens leave the keychain first: as long as it is
 //! locked, it is known that there are some.
 
 mod document;
@@ -347,7 +347,7 @@ impl SignIns {
     }
 
     fn write_lock(&self) -> Result<std::fs::File, AuthError> {
-        // Whoever holds it writes two small files and waits for nobody.
+        // Its holder writes two small files and waits for nobody.
         self.folder
             .lock_file(WRITE_LOCK)
             .and_then(|file| {

@@ -76,7 +76,7 @@ impl RedirectListener {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// The next redirect, whoever sent it.
+    /// The next redirect, which any program on this machine may have sent.
     pub(super) async fn next(&mut self) -> Option<Redirect> {
         self.redirects.recv().await
     }

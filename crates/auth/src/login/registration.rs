@@ -58,7 +58,7 @@ pub(super) async fn register(
     Ok(config)
 }
 
-/// The discovery's client remembers why there is no answer.
+/// Sends a registration. After a failure, the client of the discovery knows the reason.
 async fn post(discovery: &Discovery, endpoint: &str, body: String) -> Option<Registered> {
     let request = Request::post(endpoint)
         .header(CONTENT_TYPE, "application/json")

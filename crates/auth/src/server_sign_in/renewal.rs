@@ -38,7 +38,7 @@ impl ServerSignIn {
         more: &[String],
     ) -> Result<Option<BearerToken>, AuthError> {
         let (sign_in, more) = (self.clone(), more.to_vec());
-        // It goes on if the request that wants it is cancelled: a refresh token that was sent may be worth nothing afterwards.
+        // It outlives a cancelled request: once a refresh token has been sent, it may be useless without the answer.
         let renewal = tokio::spawn(async move { sign_in.renew(refused, &more).await });
         renewal.await.unwrap_or_else(|error| {
             Err(AuthError::Folder {

@@ -148,7 +148,7 @@ impl Keychain {
         match done.recv_timeout(self.deadline) {
             Err(RecvTimeoutError::Timeout) => Err(NoKeychain),
             answer => {
-                // It has nothing more to do, and then the keychain is free. If it has panicked, there is no answer.
+                // The worker has finished, so joining it is quick. A worker that panicked has sent nothing.
                 let _ = worker.join();
                 answer.ok().flatten().ok_or(NoKeychain)
             }

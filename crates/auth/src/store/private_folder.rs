@@ -71,7 +71,7 @@ impl PrivateFolder {
         Ok(Some(contents))
     }
 
-    /// Replaces a file as a whole: whoever reads it, and whenever this process dies, it has the old contents or the new.
+    /// Replaces a file as a whole: readers see the old contents or the new, even if this process dies.
     pub(crate) fn replace(&self, name: &str, contents: &[u8]) -> io::Result<()> {
         check_size(contents)?;
         let folder = self.folder_to_write()?;

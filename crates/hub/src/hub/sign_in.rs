@@ -10,8 +10,8 @@ use crate::catalog::ServerIndex;
 use crate::server_link::{CallId, LinkId};
 use crate::sign_in_need::SignInNeed;
 
-/// What has happened to the user's sign-in to a server. A token that was renewed is no change: a server that refuses every token
-/// would be asked for ever.
+/// What has happened to the user's sign-in to a server. A renewed token does not count: otherwise a server that refuses every
+/// token would be asked for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignInChange {
     /// The user has signed in, perhaps as somebody else.
