@@ -8,7 +8,7 @@ mod call_answers;
 mod catalog_answers;
 mod definition;
 mod error;
-mod object;
+mod own_result;
 mod parameter;
 mod read_answer;
 mod references;

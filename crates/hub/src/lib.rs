@@ -42,7 +42,7 @@ pub use hub::{
     ServerStatus, SignInChange, SignInId, WrittenUpTo,
 };
 pub use mcp_proxy_tool as proxy_tool;
-pub(crate) use mcp_proxy_tool::{json, json_text, tool_values, wording};
+pub(crate) use mcp_proxy_tool::{json, tool_values, wording};
 pub use names::{AllowedNames, MAX_NAME_LENGTH, ServerNaming, default_prefix};
 pub use own_tool::OwnTool;
 pub use read_tool::{READ_TOOL_NAME, ReadToolOptions};

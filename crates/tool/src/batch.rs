@@ -5,8 +5,8 @@ use bytes::Bytes;
 use super::ProxyAction;
 use super::facts::{Facts, embedded_resource};
 use crate::json::{self, Edits};
-use crate::json_text::push_compact;
 use crate::tool_values::finished;
+use mcp_proxy_wire::json::push_compact;
 
 /// The result of a batch whose operations had these results, in their order.
 pub fn render_batch(results: &[Bytes]) -> Bytes {

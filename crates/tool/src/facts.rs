@@ -11,7 +11,7 @@ use mcp_proxy_wire::{Message, Span, json_string, string_content};
 
 use super::{CapabilityType, ProxyAction};
 use crate::json::{self, Edits};
-use crate::json_text::push_string;
+use mcp_proxy_wire::json::push_bytes;
 
 /// The member of `_meta` with the facts about an answer.
 pub const META_KEY: &str = "mcp-proxy/proxy";
@@ -51,15 +51,15 @@ pub(super) fn embedded_resource_and_text(
     text: Option<&str>,
 ) -> Bytes {
     let mut result = br#"{"content":[{"type":"resource","resource":{"uri":"#.to_vec();
-    push_string(&mut result, uri(path).as_bytes());
+    push_bytes(&mut result, uri(path).as_bytes());
     result.extend_from_slice(br#","mimeType":"application/json","text":"#);
-    push_string(&mut result, json);
+    push_bytes(&mut result, json);
     result.push(b'}');
     result.extend_from_slice(facts.annotations_and_meta(meta).as_bytes());
     result.push(b'}');
     if let Some(text) = text {
         result.extend_from_slice(br#",{"type":"text","text":"#);
-        push_string(&mut result, text.as_bytes());
+        push_bytes(&mut result, text.as_bytes());
         result.push(b'}');
     }
     result.extend_from_slice(br#"],"isError":false}"#);

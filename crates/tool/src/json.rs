@@ -1,11 +1,11 @@
 //! Members and elements of JSON that a server sent, as spans, so that changes are splices.
 //!
-//! Values were checked when they were parsed. The look-ups here count brackets and skip strings, and check nothing
-//! again; on anything that is not JSON their answer means nothing, but they come to an end.
+//! The cursor of `wire` finds them; what is here is how they are chosen and changed.
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use mcp_proxy_wire::json::{Item, Items};
 use mcp_proxy_wire::{Message, Span, string_content};
 
 /// Spans to replace and what to put there. An empty span inserts, empty bytes remove.
@@ -93,16 +93,15 @@ pub fn readable_id(message: &[u8]) -> Option<Vec<u8>> {
 /// Where the outermost object stands, without the white space around it. Nothing if the value is not an object.
 pub fn object(value: &Message) -> Option<Span> {
     let text = value.raw();
-    let start = blank_end(text, 0);
-    let end = text.iter().rposition(|byte| !is_blank(*byte))? + 1;
-    (text.get(start) == Some(&b'{')).then_some(Span::new(start, end))
+    let start = text.len() - text.trim_ascii_start().len();
+    (text.get(start) == Some(&b'{')).then_some(Span::new(start, text.trim_ascii_end().len()))
 }
 
 /// The elements of the array at `array`, in order. Nothing if it is not an array.
 pub fn elements(value: &Message, array: Span) -> Vec<Span> {
     children(value, array, b'[')
         .into_iter()
-        .map(|(_, element)| element)
+        .map(|item| item.value)
         .collect()
 }
 
@@ -110,7 +109,7 @@ pub fn elements(value: &Message, array: Span) -> Vec<Span> {
 pub fn members(value: &Message, object: Span) -> Vec<(Span, Span)> {
     children(value, object, b'{')
         .into_iter()
-        .filter_map(|(key, member)| Some((key?, member)))
+        .map(|item| (item.key, item.value))
         .collect()
 }
 
@@ -162,92 +161,12 @@ fn cuts(items: impl Iterator<Item = (Span, bool)>) -> Vec<Span> {
     cuts
 }
 
-fn children(value: &Message, container: Span, opening: u8) -> Vec<(Option<Span>, Span)> {
-    let text = value.raw();
-    let text = text.get(..container.end).unwrap_or_default();
-    let mut found = Vec::new();
-    let mut at = container.start;
-    if text.get(at) != Some(&opening) || !value.is_json() {
-        return found;
+fn children(value: &Message, container: Span, opening: u8) -> Vec<Item> {
+    let text = value.raw().get(..container.end).unwrap_or_default();
+    match text.get(container.start) == Some(&opening) && value.is_json() {
+        true => Items::of(text, container.start).collect(),
+        false => Vec::new(),
     }
-    loop {
-        // Behind the opening bracket or a comma.
-        at = blank_end(text, at + 1);
-        let mut key = None;
-        if opening == b'{' {
-            if text.get(at) != Some(&b'"') {
-                return found;
-            }
-            let end = string_end(text, at);
-            key = Some(Span::new(at, end));
-            at = blank_end(text, blank_end(text, end) + 1);
-        }
-        if matches!(text.get(at), None | Some(b']' | b'}')) {
-            return found;
-        }
-        let end = value_end(text, at);
-        found.push((key, Span::new(at, end)));
-        at = blank_end(text, end);
-        if text.get(at) != Some(&b',') {
-            return found;
-        }
-    }
-}
-
-fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
-}
-
-fn blank_end(text: &[u8], at: usize) -> usize {
-    let rest = text.get(at..).unwrap_or_default();
-    at + rest.iter().take_while(|byte| is_blank(**byte)).count()
-}
-
-/// The index behind the string whose opening quote is at `at`.
-fn string_end(text: &[u8], at: usize) -> usize {
-    let mut at = at + 1;
-    while let Some(found) = memchr::memchr2(b'"', b'\\', text.get(at..).unwrap_or_default()) {
-        at += found;
-        match text.get(at) {
-            Some(b'"') => return at + 1,
-            _ => at += 2,
-        }
-    }
-    text.len()
-}
-
-/// The index behind the value that begins at `at`; always after `at`.
-fn value_end(text: &[u8], at: usize) -> usize {
-    match text.get(at) {
-        Some(b'"') => string_end(text, at),
-        Some(b'{' | b'[') => container_end(text, at),
-        _ => {
-            let rest = text.get(at..).unwrap_or_default();
-            let ends = |byte: &u8| is_blank(*byte) || matches!(byte, b',' | b']' | b'}');
-            let length = rest.iter().position(ends).unwrap_or(rest.len());
-            at + length.max(1)
-        }
-    }
-}
-
-fn container_end(text: &[u8], mut at: usize) -> usize {
-    let mut depth = 0_usize;
-    while let Some(byte) = text.get(at) {
-        match byte {
-            b'"' => {
-                at = string_end(text, at);
-                continue;
-            }
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        at += 1;
-        if depth == 0 {
-            return at;
-        }
-    }
-    text.len()
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ mod error;
 mod facts;
 mod item_kind;
 pub mod json;
-pub mod json_text;
 mod lines;
 mod near_names;
 mod parameter;
@@ -25,6 +24,7 @@ mod server_results;
 mod signature;
 mod suggestion;
 pub mod tool_values;
+mod without_nulls;
 pub mod wording;
 
 use std::fmt;

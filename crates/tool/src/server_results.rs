@@ -9,8 +9,9 @@ use mcp_proxy_wire::{Message, Span, string_content};
 use super::CapabilityType;
 use super::facts::{Facts, META_KEY, embedded_resource};
 use crate::json::{self, Edits};
-use crate::json_text::{push_compact, push_compact_without_nulls, push_string};
 use crate::tool_values::{finished, is_object};
+use crate::without_nulls::push_compact_without_nulls;
+use mcp_proxy_wire::json::{push_bytes, push_compact};
 
 /// The result of calling the tool `path`.
 pub fn render_tool_result(result: &Bytes, path: &str) -> Bytes {
@@ -106,7 +107,7 @@ fn objectify(edits: &mut Edits, value: &Message, item: Span) {
     };
     let (mut compact, mut new_text) = (Vec::new(), Vec::new());
     push_compact(&mut compact, content.raw());
-    push_string(&mut new_text, &compact);
+    push_bytes(&mut new_text, &compact);
     edits.replace(text, new_text);
 
     let mut added = String::new();

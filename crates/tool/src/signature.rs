@@ -3,8 +3,8 @@
 use mcp_proxy_wire::{Message, Span};
 
 use crate::json;
-use crate::json_text::push_compact;
 use crate::wording::cut;
+use mcp_proxy_wire::json::push_compact;
 
 /// The most characters of a signature.
 const MAX_SIGNATURE: usize = 200;

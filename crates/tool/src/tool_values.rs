@@ -4,7 +4,7 @@ use bytes::Bytes;
 use mcp_proxy_wire::{Message, Span, string_content};
 
 use crate::json;
-use crate::json_text::push_compact;
+use mcp_proxy_wire::json::push_compact;
 
 /// What a parameter holds that takes an object.
 pub enum ObjectValue {

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use crate::json::push_string;
 use crate::{Id, Message};
 
 /// The `code` of a JSON-RPC error.
@@ -201,32 +202,13 @@ pub fn error_response(
     text.extend_from_slice(br#","error":{"code":"#);
     text.extend_from_slice(code.to_string().as_bytes());
     text.extend_from_slice(br#","message":"#);
-    text.extend_from_slice(json_string(message).as_bytes());
+    push_string(&mut text, message);
     if let Some(data) = data {
         text.extend_from_slice(br#","data":"#);
         text.extend_from_slice(data.as_bytes());
     }
     text.extend_from_slice(b"}}");
     Message::parse(text)
-}
-
-/// `text` as a JSON string, quotes included.
-pub fn json_string(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            control if control < ' ' => quoted.push_str(&format!("\\u{:04x}", u32::from(control))),
-            other => quoted.push(other),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::message::large_object::LARGE;
-use crate::{Kind, Message, Span, scan, text};
+use crate::{Kind, Message, Span, json, scan, text};
 
 /// A place inside a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,7 +80,7 @@ impl Message {
         }
         let found = match self.kind() {
             Kind::Malformed => scan::find(text, name),
-            _ => scan::find_in_validated(text, name),
+            _ => json::find(text, name),
         };
         found.map(|span| span.shift(object.start))
     }
@@ -89,7 +89,7 @@ impl Message {
     pub fn each_member(&self, object: Span) -> Vec<(Cow<'_, str>, Span)> {
         let mut members = Vec::new();
         if self.kind() != Kind::Malformed {
-            scan::members_of_validated(self.slice(object), |key, value| {
+            json::members(self.slice(object), |key, value| {
                 members.push((text::text(key.raw), value.shift(object.start)));
             });
         }
@@ -103,7 +103,7 @@ impl Message {
             return names.map(|name| self.member(object, name));
         }
         let mut found = [None; N];
-        scan::members_of_validated(text, |key, value| {
+        json::members(text, |key, value| {
             for (name, found) in names.iter().zip(&mut found) {
                 if key.is(name) {
                     *found = Some(value.shift(object.start));

@@ -8,7 +8,7 @@ mod short_bytes;
 
 use std::fmt;
 
-use crate::{error::json_string, text};
+use crate::{json_string, text};
 pub use short_bytes::ShortBytes;
 
 /// The raw token of an id.

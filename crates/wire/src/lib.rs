@@ -7,7 +7,8 @@
 //!
 //! | module | knows |
 //! |---|---|
-//! | `message`, `field`, `id`, `span`, `json_walk` | bytes + head, look-ups inside, splices, batches, all values |
+//! | `message`, `field`, `id`, `span` | bytes + head, look-ups inside, splices, batches |
+//! | [`json`] | the one JSON cursor and writer |
 //! | `partial_head` | the head of a large body from its two ends |
 //! | `line`, `sse`, `chunk` | cutting a byte stream into messages, whole or cut through, losing no byte |
 //! | `frame` | a message with its envelope, the two sides, the transports |
@@ -26,7 +27,7 @@ mod field;
 mod frame;
 pub mod headers;
 mod id;
-mod json_walk;
+pub mod json;
 mod line;
 mod message;
 mod newline;
@@ -40,14 +41,14 @@ pub mod terminal_text;
 mod text;
 
 pub use chunk::{Chunk, Limits};
-pub use error::{ErrorCode, error_response, json_string};
+pub use error::{ErrorCode, error_response};
 pub use field::Field;
 pub use frame::{
     Body, Direction, ExchangeId, Frame, LineEnd, Origin, Side, StreamId, Transport,
     TransportEnvelope, UnknownName,
 };
 pub use id::{Id, IdKey, ShortBytes};
-pub use json_walk::{JsonToken, JsonWalk};
+pub use json::{JsonToken, JsonWalk, json_string};
 pub use line::{LineSplitter, LineUnit};
 pub use message::{EMBED_DEPTH, Kind, MAX_DEPTH, Message, ResponseShape, SpliceError};
 pub use newline::{flatten, is_blank};

@@ -4,12 +4,9 @@
 //! of the outermost array) as spans. It builds no values: that is what makes it cheap enough to run on every message.
 //! UTF-8 is not checked here; the scanner only tells whether there is anything to check.
 
-mod string;
-mod validated;
+pub(crate) mod string;
 
 use crate::Span;
-
-pub(crate) use validated::{find_in_validated, members_of_validated, nesting};
 
 /// Deeper nesting ends the scan, so that the stack of container kinds has a fixed size.
 pub(crate) const MAX_DEPTH: usize = 1000;
@@ -102,16 +99,6 @@ pub(crate) fn find(text: &[u8], name: &str) -> Option<Span> {
         found
     } else {
         None
-    }
-}
-
-/// The index behind the string whose opening quote is at `at`; the end of the text if it does not close.
-pub(crate) fn string_end(text: &[u8], at: usize) -> usize {
-    let mut scanner = Scanner::new(text);
-    scanner.at = at;
-    match scanner.string() {
-        Ok(_) => scanner.at,
-        Err(_) => text.len(),
     }
 }
 

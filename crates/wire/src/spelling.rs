@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Kind, Message, Span, message::BOM, scan, text};
+use crate::{Kind, Message, Span, json, message::BOM, text};
 
 /// An object with more members than these is not looked through: no message that is judged has so many.
 const MAX_OTHERS: usize = 1000;
@@ -32,7 +32,7 @@ impl Message {
         let mut proper = 0_u64;
         let mut others: Vec<Cow<'_, str>> = Vec::new();
         let mut ambiguous = None;
-        scan::members_of_validated(self.slice(object), |key, _| {
+        json::members(self.slice(object), |key, _| {
             // It was found to be UTF-8 with the whole message.
             let written = text::text(key.raw);
             if let Some(at) = names.iter().position(|name| written == *name) {

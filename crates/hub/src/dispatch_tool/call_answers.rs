@@ -9,12 +9,13 @@ use bytes::Bytes;
 use mcp_proxy_spill::{PREVIEW_CHARS, ResultShape, SpillFormat, SpilledResult};
 use mcp_proxy_wire::{Message, Span};
 
-use super::object::{JsonObject, estimated_tokens, push_text_item};
+use super::own_result::{estimated_tokens, push_text_item};
 use super::{DispatchAction, DispatchArguments};
 use crate::json::{self, Edits};
 use crate::proxy_tool::DISPATCH_META_KEY;
 use crate::tool_values::{finished, is_finished, is_object};
 use crate::wording::{counted, shorten};
+use mcp_proxy_wire::json::ObjectWriter;
 
 /// Arguments of more bytes are not repeated in the answer.
 const MAX_ECHO: usize = 1024;
@@ -123,9 +124,9 @@ fn add_facts(
     value: &Message,
     result: Span,
     meta: Option<Span>,
-    facts: JsonObject,
+    facts: ObjectWriter,
 ) {
-    let mut own = JsonObject::new();
+    let mut own = ObjectWriter::new();
     own.object(DISPATCH_META_KEY, facts);
     let own = own.finish();
     let Some(meta) = meta else {
@@ -151,11 +152,11 @@ fn add_facts(
 }
 
 impl DispatchedCall<'_> {
-    fn facts(&self) -> JsonObject {
-        let mut connection = JsonObject::new();
+    fn facts(&self) -> ObjectWriter {
+        let mut connection = ObjectWriter::new();
         connection.text("alias", self.alias);
         connection.text("name", self.connection);
-        let mut facts = JsonObject::with_capacity(512);
+        let mut facts = ObjectWriter::new();
         facts.text("action", DispatchAction::Call.as_str());
         facts.object("connection", connection);
         facts.text("tool", self.tool);
@@ -168,7 +169,7 @@ impl DispatchedCall<'_> {
                 facts.number("argumentsOmitted", arguments.len() as u64);
             }
             DispatchArguments::File(file) => {
-                let mut from = JsonObject::new();
+                let mut from = ObjectWriter::new();
                 from.text("_fromFile", file);
                 facts.object("arguments", from);
             }

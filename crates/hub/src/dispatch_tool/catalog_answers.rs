@@ -2,12 +2,13 @@
 
 use bytes::Bytes;
 
-use super::object::{JsonObject, json_result, text_result};
+use super::own_result::{json_result, text_result};
 use super::summary::Definition;
 use super::{DispatchAction, DispatchFormat, DispatchListQuery};
 use crate::proxy_tool::{item_line, more_line};
 use crate::wording::counted;
 use crate::{ItemKind, PublicDefinition};
+use mcp_proxy_wire::json::ObjectWriter;
 
 /// A connection to a server, as its clients see it.
 #[derive(Clone, Debug)]
@@ -80,7 +81,7 @@ pub struct DispatchStatus<'a> {
 /// The result of a `status`.
 pub fn render_status(connections: &[DispatchConnection<'_>], status: DispatchStatus<'_>) -> Bytes {
     let tools: usize = connections.iter().map(|one| one.tools.len()).sum();
-    let mut answer = JsonObject::new();
+    let mut answer = ObjectWriter::new();
     answer.text("action", DispatchAction::Status.as_str());
     answer.number("totalConnections", connections.len() as u64);
     answer.number("totalTools", tools as u64);
@@ -102,7 +103,7 @@ pub fn render_list(connections: &[DispatchConnection<'_>], query: &DispatchListQ
     if query.format == DispatchFormat::Text {
         return list_as_text(connections, query);
     }
-    let mut answer = JsonObject::new();
+    let mut answer = ObjectWriter::new();
     answer.text("action", DispatchAction::List.as_str());
     answer.number("totalConnections", connections.len() as u64);
     answer.array(
@@ -118,7 +119,7 @@ pub fn render_list(connections: &[DispatchConnection<'_>], query: &DispatchListQ
 fn list_as_text(connections: &[DispatchConnection<'_>], query: &DispatchListQuery) -> Bytes {
     let mut lines = Vec::new();
     let tools: usize = connections.iter().map(|one| one.tools.len()).sum();
-    let mut facts = JsonObject::new();
+    let mut facts = ObjectWriter::new();
     facts.text("action", DispatchAction::List.as_str());
     facts.number("totalConnections", connections.len() as u64);
     facts.number("totalTools", tools as u64);
@@ -162,8 +163,8 @@ fn list_as_text(connections: &[DispatchConnection<'_>], query: &DispatchListQuer
 }
 
 impl DispatchConnection<'_> {
-    fn identity(&self) -> JsonObject {
-        let mut shown = JsonObject::new();
+    fn identity(&self) -> ObjectWriter {
+        let mut shown = ObjectWriter::new();
         shown.text("alias", self.alias);
         shown.text("name", self.name);
         if let Some(problem) = self.problem {
@@ -172,7 +173,7 @@ impl DispatchConnection<'_> {
         shown
     }
 
-    fn listed(&self, query: &DispatchListQuery) -> JsonObject {
+    fn listed(&self, query: &DispatchListQuery) -> ObjectWriter {
         let mut shown = self.identity();
         let is_detailed = query.format == DispatchFormat::Detail;
         if is_detailed && let Some(info) = &self.server_info {
@@ -203,7 +204,7 @@ impl ConnectionProblem {
         }
     }
 
-    fn write(&self, shown: &mut JsonObject) {
+    fn write(&self, shown: &mut ObjectWriter) {
         match self {
             ConnectionProblem::NotStarted => shown.text("state", "not-started"),
             ConnectionProblem::Starting => shown.text("state", "starting"),
@@ -228,7 +229,7 @@ impl MissingConnection {
     }
 
     pub(super) fn shown(&self) -> Vec<u8> {
-        let mut shown = JsonObject::new();
+        let mut shown = ObjectWriter::new();
         shown.text("alias", &self.alias);
         shown.text("name", &self.name);
         self.problem.write(&mut shown);
@@ -239,7 +240,7 @@ impl MissingConnection {
 impl DispatchTool<'_> {
     fn listed(&self, query: &DispatchListQuery) -> Vec<u8> {
         let definition = Definition::new(self.definition.to_bytes());
-        let mut shown = JsonObject::new();
+        let mut shown = ObjectWriter::new();
         shown.text("name", self.name);
         if let Some(public) = self.public {
             shown.text("public", public);

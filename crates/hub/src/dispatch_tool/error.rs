@@ -6,9 +6,10 @@
 use bytes::Bytes;
 
 use super::catalog_answers::SERVERS_NOT_READY;
-use super::object::{JsonObject, OwnOutcome, own_result, push_text_item};
+use super::own_result::{OwnOutcome, own_result, push_text_item};
 use super::{DispatchAction, DispatchParameter, MissingConnection, ReadResultOperation};
 use crate::wording::{enumerate, shorten};
+use mcp_proxy_wire::json::ObjectWriter;
 
 /// Why an operation has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -224,7 +225,7 @@ pub enum DispatchToolError {
 /// The tool result that reports `error`. The action is the caller's, if arguments were parsed, or else the error's.
 pub fn render_error(error: &DispatchToolError, action: Option<DispatchAction>) -> Bytes {
     let text = error.to_string();
-    let mut facts = JsonObject::new();
+    let mut facts = ObjectWriter::new();
     if let Some(action) = action.or(error.action()) {
         facts.text("action", action.as_str());
     }
@@ -246,7 +247,7 @@ pub fn render_error(error: &DispatchToolError, action: Option<DispatchAction>) -
     }
     if let DispatchToolError::ArgumentsFileNotAnObject { file } = error {
         // As in the answer to a call that could be made.
-        let mut from = JsonObject::new();
+        let mut from = ObjectWriter::new();
         from.text("_fromFile", file);
         facts.object("arguments", from);
     }

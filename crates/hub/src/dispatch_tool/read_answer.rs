@@ -3,9 +3,10 @@
 use bytes::Bytes;
 use mcp_proxy_spill::PatternReading;
 
-use super::object::{JsonObject, OwnOutcome, estimated_tokens, own_result, push_text_item};
+use super::own_result::{OwnOutcome, estimated_tokens, own_result, push_text_item};
 use super::{DispatchAction, ReadResultOperation};
 use crate::wording::counted;
+use mcp_proxy_wire::json::ObjectWriter;
 
 /// A part of a stored result.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +89,7 @@ pub enum ReadResultFacts<'a> {
 
 /// The result of a `readresult`.
 pub fn render_read_result(view: &ReadResultView<'_>) -> Bytes {
-    let mut facts = JsonObject::new();
+    let mut facts = ObjectWriter::new();
     facts.text("action", DispatchAction::ReadResult.as_str());
     facts.text("op", view.facts.operation().as_str());
     facts.text("resultFile", view.file);
@@ -96,7 +97,7 @@ pub fn render_read_result(view: &ReadResultView<'_>) -> Bytes {
     let mut content = vec![b'['];
     if let ReadResultFacts::Stat { byte_size, .. } = view.facts {
         facts.number("estimatedTokens", estimated_tokens(byte_size));
-        let mut text = JsonObject::new();
+        let mut text = ObjectWriter::new();
         view.facts.write(&mut text);
         text.number("estimatedTokens", estimated_tokens(byte_size));
         push_text_item(&mut content, &text.finish());
@@ -162,7 +163,7 @@ impl ReadResultFacts<'_> {
         }
     }
 
-    fn write(&self, facts: &mut JsonObject) {
+    fn write(&self, facts: &mut ObjectWriter) {
         match *self {
             ReadResultFacts::Stat {
                 byte_size,

@@ -3,12 +3,13 @@
 use bytes::Bytes;
 
 use super::catalog_answers::SERVERS_NOT_READY;
-use super::object::{JsonObject, json_result, text_result};
+use super::own_result::{json_result, text_result};
 use super::summary::Definition;
 use super::{DispatchAction, DispatchFormat, DispatchSearchQuery, MissingConnection};
 use crate::proxy_tool::{prompt_signature, search_lines, tool_signature};
 use crate::wording::shorten;
 use crate::{ItemKind, PublicDefinition};
+use mcp_proxy_wire::json::ObjectWriter;
 
 /// Something that a search found.
 #[derive(Clone, Debug)]
@@ -45,12 +46,12 @@ pub fn render_search(
         let kind = query.kind.as_str();
         let mut lines = search_lines(&query.query, kind, total, fits, lines);
         lines.extend(missing.iter().map(MissingConnection::line));
-        let mut facts = JsonObject::new();
+        let mut facts = ObjectWriter::new();
         facts.text("action", DispatchAction::Search.as_str());
         facts.number("totalMatches", total);
         return text_result(&lines, facts);
     }
-    let mut answer = JsonObject::new();
+    let mut answer = ObjectWriter::new();
     answer.text("action", DispatchAction::Search.as_str());
     answer.text("query", &shorten(&query.query));
     answer.number("totalMatches", total);
@@ -79,22 +80,22 @@ pub fn render_search(
 }
 
 impl DispatchHit<'_> {
-    fn compact(&self, query: &DispatchSearchQuery) -> JsonObject {
+    fn compact(&self, query: &DispatchSearchQuery) -> ObjectWriter {
         let definition = Definition::new(self.definition.to_bytes());
-        let mut shown = JsonObject::new();
+        let mut shown = ObjectWriter::new();
         shown.text("alias", self.alias);
         self.describe(&mut shown, &definition, query);
         shown
     }
 
-    fn detailed(&self, query: &DispatchSearchQuery) -> JsonObject {
+    fn detailed(&self, query: &DispatchSearchQuery) -> ObjectWriter {
         let definition = Definition::new(self.definition.to_bytes());
-        let mut connection = JsonObject::new();
+        let mut connection = ObjectWriter::new();
         connection.text("alias", self.alias);
         connection.text("name", self.connection);
-        let mut item = JsonObject::new();
+        let mut item = ObjectWriter::new();
         self.describe(&mut item, &definition, query);
-        let mut shown = JsonObject::new();
+        let mut shown = ObjectWriter::new();
         shown.object("connection", connection);
         shown.object(kind_word(self.kind), item);
         shown
@@ -102,7 +103,7 @@ impl DispatchHit<'_> {
 
     fn describe(
         &self,
-        shown: &mut JsonObject,
+        shown: &mut ObjectWriter,
         definition: &Definition,
         query: &DispatchSearchQuery,
     ) {

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use mcp_proxy_wire::{Message, Span, string_content};
 
-use super::object::JsonObject;
 use super::{AnnotationUse, DispatchFormat};
 use crate::json;
 use crate::wording::first_sentence;
+use mcp_proxy_wire::json::ObjectWriter;
 
 /// A definition that a server sent, for look-ups.
 pub(super) struct Definition(Message);
@@ -33,7 +33,7 @@ impl Definition {
     }
 
     /// Adds the description: all of it, or its first sentence. A definition without one may have a title.
-    pub(super) fn describe(&self, shown: &mut JsonObject, format: DispatchFormat) {
+    pub(super) fn describe(&self, shown: &mut ObjectWriter, format: DispatchFormat) {
         let texts = ["description", "title"].into_iter();
         let mut texts = texts.filter_map(|name| self.text(name));
         let Some(text) = texts.find(|text| !text.trim().is_empty()) else {
@@ -48,7 +48,7 @@ impl Definition {
     }
 
     /// Adds annotations. `name` is what is shown already.
-    pub(super) fn annotate(&self, shown: &mut JsonObject, used: AnnotationUse, name: &str) {
+    pub(super) fn annotate(&self, shown: &mut ObjectWriter, used: AnnotationUse, name: &str) {
         match used {
             AnnotationUse::None => {}
             AnnotationUse::All => self.copy(shown, "annotations"),
@@ -61,7 +61,7 @@ impl Definition {
                     json::key_text(&self.0, *key) == "readOnlyHint"
                         && self.0.slice(*value) == b"true"
                 });
-                let mut notable = JsonObject::new();
+                let mut notable = ObjectWriter::new();
                 for (key, value) in members {
                     let (key, value) = (json::key_text(&self.0, key), self.0.slice(value));
                     let says_something = match &*key {
@@ -83,7 +83,7 @@ impl Definition {
     }
 
     /// Adds a member as it is, without white space.
-    pub(super) fn copy(&self, shown: &mut JsonObject, name: &str) {
+    pub(super) fn copy(&self, shown: &mut ObjectWriter, name: &str) {
         if let Some(member) = self.member(name) {
             shown.compact(name, self.0.slice(member));
         }

@@ -14,8 +14,8 @@ use rustc_hash::FxHashMap;
 use super::Hub;
 use super::calls::{Call, NewCall};
 use crate::catalog::ServerIndex;
-use crate::json_text::compact;
 use crate::server_link::LinkId;
+use mcp_proxy_wire::json::compact;
 
 /// Bytes of all results together. The least recently used go first.
 const BYTES_MAX: usize = 64 * 1024 * 1024;

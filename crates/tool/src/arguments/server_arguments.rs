@@ -4,9 +4,9 @@ use bytes::Bytes;
 use mcp_proxy_wire::Message;
 
 use crate::json;
-use crate::json_text::{push_compact, push_string};
 use crate::tool_values::{ObjectValue, object_value, on_one_line};
 use crate::{CapabilityType, ProxyParameter, ProxyToolError};
+use mcp_proxy_wire::json::{push_bytes, push_compact};
 
 /// The arguments that `given` stands for: an object, or a string that holds one. An empty string stands for none.
 /// Resources take none, so whatever was sent for one is dropped.
@@ -50,7 +50,7 @@ fn prompt_arguments(args: &Message) -> Bytes {
         } else {
             let mut compact = Vec::new();
             push_compact(&mut compact, text);
-            push_string(&mut strings, &compact);
+            push_bytes(&mut strings, &compact);
         }
     }
     strings.push(b'}');

@@ -3,7 +3,7 @@
 //! A member is found by a scan of its object. That costs nothing in a small one, and milliseconds in a result of megabytes,
 //! which is asked for several members on its way.
 
-use crate::{Span, scan, text};
+use crate::{Span, json, text};
 
 /// Objects of fewer bytes are scanned each time.
 pub(crate) const LARGE: usize = 64 * 1024;
@@ -23,7 +23,7 @@ impl LargeObject {
     /// Looks at the object at `object`, whose bytes are `bytes`. They are known to be JSON.
     pub(crate) fn read(object: Span, bytes: &[u8]) -> LargeObject {
         let mut members = Vec::new();
-        scan::members_of_validated(bytes, |key, value| {
+        json::members(bytes, |key, value| {
             if members.len() <= MAX_MEMBERS {
                 let name = match key.escaped {
                     true => text::unescape(key.raw).into(),

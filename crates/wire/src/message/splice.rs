@@ -5,7 +5,7 @@ use std::fmt;
 use bytes::Bytes;
 
 use super::{EMBED_DEPTH, HeadMembers, Kind, Message, MessageHead};
-use crate::{Id, Span, scan};
+use crate::{Id, Span, json};
 
 /// Whether this is, by its ends, a number or a string: what [`Message::id`] and our own counters give.
 pub(super) fn is_scalar(token: &[u8]) -> bool {
@@ -155,7 +155,7 @@ impl Message {
 
     /// How deep it is nested at most with these values in it. Nothing if only reading it can tell.
     fn depth_with(&self, edits: &[(Span, &[u8])]) -> Option<u16> {
-        let added = edits.iter().map(|(_, new)| scan::nesting(new)).max();
+        let added = edits.iter().map(|(_, new)| json::nesting(new)).max();
         let depth = self.head.depth.saturating_add(added.unwrap_or(0));
         (self.is_json() && usize::from(depth) <= EMBED_DEPTH).then_some(depth)
     }

@@ -15,7 +15,7 @@ const EIGHT_SPACES: u64 = u64::MAX / 255 * b' ' as u64;
 /// Where the plain run that begins at `at` ends: the first quote, backslash or control byte, or the end of the text.
 /// Also the high bits of the bytes passed, and maybe of a few behind them: not zero if one was set.
 #[inline(always)]
-pub(super) fn run_end(text: &[u8], at: usize) -> (usize, u32) {
+pub(crate) fn run_end(text: &[u8], at: usize) -> (usize, u32) {
     // Most strings are short: one block is tried before the loop is entered.
     let Some(block) = chunk(text, at) else {
         return tail_end(text, at, 0);
@@ -45,7 +45,7 @@ fn long_run_end(text: &[u8], mut at: usize, mut bits: u32) -> (usize, u32) {
 }
 
 /// Like [`run_end`], but passes the escapes that are most common, too. JSON within a string has one every few bytes.
-pub(super) fn escaped_run_end(text: &[u8], mut at: usize) -> (usize, u32) {
+pub(crate) fn escaped_run_end(text: &[u8], mut at: usize) -> (usize, u32) {
     let mut bits = 0;
     while let Some(block) = chunk(text, at) {
         let (stops, high) = marks(block);
@@ -115,7 +115,7 @@ fn tail_end(text: &[u8], mut at: usize, mut bits: u32) -> (usize, u32) {
 }
 
 /// Where white space that begins at `at` ends, and whether CR or LF was in it.
-pub(super) fn blank_end(text: &[u8], mut at: usize) -> (usize, bool) {
+pub(crate) fn blank_end(text: &[u8], mut at: usize) -> (usize, bool) {
     let mut newline = false;
     loop {
         match text.get(at) {

@@ -1,6 +1,7 @@
 //! The grammar, and where it ends.
 
 use super::*;
+use crate::json;
 
 fn end(text: &[u8]) -> ScanEnd {
     scan(text, |_, _| {}).end
@@ -181,7 +182,7 @@ fn strings_full_of_escapes_are_read_as_serde_reads_them() {
                 let object = format!(r#"{{"a":{token},"b":1}}"#);
                 if is_json {
                     assert_eq!(found.ascii, token.is_ascii(), "{token}");
-                    let b = find_in_validated(object.as_bytes(), "b");
+                    let b = json::find(object.as_bytes(), "b");
                     assert_eq!(b, find(object.as_bytes(), "b"), "{token}");
                 }
             }

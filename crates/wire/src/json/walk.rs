@@ -4,8 +4,8 @@
 //! them. The walk is an iterator without recursion, a stack or a copy; the message was checked when it was parsed, so
 //! grammar is not checked again.
 
+use super::cursor::string_end;
 use crate::message::BOM;
-use crate::scan::string_end;
 use crate::{Kind, Message, Span};
 
 /// One step of a walk.
