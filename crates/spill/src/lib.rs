@@ -11,7 +11,6 @@
 mod error;
 mod handle;
 mod jq_worker;
-mod json;
 mod layout;
 mod line_index;
 mod payload;

@@ -2,69 +2,43 @@
 //!
 //! One text that is JSON is kept as JSON, several of them as an array, and other texts as they are, with their own lines.
 
-mod plain_text;
+use std::borrow::Cow;
 
-use std::ops::Range;
-
-use crate::json::{self, CheckedJson, JsonText, Members};
-use crate::spilled_result::preview;
-
-pub(crate) use plain_text::PlainText;
+use mcp_proxy_wire::json::{self, JsonRoot};
+use mcp_proxy_wire::{Span, string_content};
+use serde_json::Value;
 
 /// What goes into a file.
 #[derive(Debug)]
 pub(crate) enum Payload<'a> {
-    /// JSON that has been checked.
-    Json(JsonText<'a>),
-    /// The texts of a result.
-    Plain(PlainText<'a>),
-    /// What is not a result, as it came.
-    Unknown(&'a [u8]),
+    /// Compact JSON.
+    Json(Cow<'a, [u8]>),
+    /// The texts of a result, or what is not a result, as it came.
+    Text(Cow<'a, [u8]>),
 }
 
-impl Payload<'_> {
-    /// Of the result of a tool. It is read where it stands; only an array of its texts is made in `joined`, which is empty.
-    pub(crate) fn of_result<'a>(result: &'a [u8], joined: &'a mut Vec<u8>) -> Payload<'a> {
-        if std::str::from_utf8(result).is_err() {
-            return Payload::Unknown(result);
+impl<'a> Payload<'a> {
+    /// What to keep of the result of a tool.
+    pub(crate) fn of_result(result: &'a [u8]) -> Payload<'a> {
+        if json::check(result).is_none() {
+            return Payload::Text(result.into());
         }
-        let Some(checked) = json::check(result) else {
-            return Payload::Unknown(result);
-        };
-        let parts = ResultParts::of(result, &checked);
-        let essence = parts.and_then(|parts| parts.essence(result, joined));
-        essence.unwrap_or_else(|| Payload::Json(JsonText::plain(result, &checked)))
+        let essence = ResultParts::of(result).and_then(|parts| parts.essence());
+        essence.unwrap_or_else(|| Payload::Json(json::compact(result).into()))
     }
 
-    /// How many bytes it has, without those that a layout adds.
-    pub(crate) fn length(&self) -> usize {
+    /// The bytes to keep, without those that a layout adds.
+    pub(crate) fn bytes(&self) -> &[u8] {
         match self {
-            Payload::Json(json) => json.compact_length(),
-            Payload::Plain(text) => text.length(),
-            Payload::Unknown(bytes) => bytes.len(),
-        }
-    }
-
-    /// Its first characters, without a layout.
-    pub(crate) fn preview(&self) -> String {
-        match self {
-            Payload::Json(json) => {
-                let mut windows = json.windows();
-                windows
-                    .fill()
-                    .map_or_else(String::new, |window| preview(window.text))
-            }
-            Payload::Plain(text) => text.preview(),
-            Payload::Unknown(bytes) => preview(bytes),
+            Payload::Json(bytes) | Payload::Text(bytes) => bytes,
         }
     }
 }
 
 /// A result whose content is nothing but text.
 struct ResultParts<'a> {
-    /// The texts as string tokens; at least one.
-    texts: Vec<&'a [u8]>,
-    /// What it has as `structuredContent`.
+    /// At least one.
+    texts: Vec<Cow<'a, [u8]>>,
     structured: Structured<'a>,
 }
 
@@ -79,151 +53,137 @@ enum Structured<'a> {
 }
 
 impl<'a> ResultParts<'a> {
-    fn of(result: &'a [u8], checked: &CheckedJson) -> Option<ResultParts<'a>> {
-        let members = |at| Members::at(result, checked, at);
-        let root = Members::of_root(result, checked);
+    fn of(result: &'a [u8]) -> Option<ResultParts<'a>> {
         let names = ["content", "contents", "structuredContent"];
-        let [content, contents, structured] = find_values(root, names)?;
+        let [content, contents, structured] = find_values(result, names)?;
         let items = content.xor(contents)?;
-        if result[items.start] != b'[' {
+        if !items.starts_with(b"[") {
             return None;
         }
-        let texts = members(items.start).map(|item| text_of(result, checked, item.value.start));
-        let texts: Vec<&[u8]> = texts.collect::<Option<_>>()?;
-        let structured = match structured.map(|span| (result[span.start], span.start)) {
-            None | Some((b'n', _)) => Structured::Absent,
-            Some((b'{', at)) => match json::only(members(at)) {
-                Some(member) => Structured::Wrapper(&result[member.value]),
-                None => Structured::Other,
-            },
+        let texts: Vec<_> = values(items).map(text_of).collect::<Option<_>>()?;
+        let structured = match structured {
+            None | Some(b"null") => Structured::Absent,
+            Some(object) if object.starts_with(b"{") => {
+                let mut values = values(object);
+                match (values.next(), values.next()) {
+                    (Some(value), None) => Structured::Wrapper(value),
+                    _ => Structured::Other,
+                }
+            }
             Some(_) => Structured::Other,
         };
         (!texts.is_empty()).then_some(ResultParts { texts, structured })
     }
 
-    /// What it says, once. Nothing if that is not its texts alone.
-    fn essence(&self, result: &'a [u8], joined: &'a mut Vec<u8>) -> Option<Payload<'a>> {
-        debug_assert!(joined.is_empty() && !result.is_empty());
-        if let [text] = &*self.texts {
-            // It is what `structuredContent` has, as the protocol asks for.
-            if let Some(json) = container_in(text) {
-                return Some(Payload::Json(json));
-            }
-            let is_all = match self.structured {
-                Structured::Absent => true,
-                Structured::Wrapper(value) => is_same_string(text, value),
-                Structured::Other => false,
+    /// What the result says, once. Nothing if that is more than its texts.
+    fn essence(mut self) -> Option<Payload<'a>> {
+        if self.texts.len() > 1 {
+            return match self.structured {
+                Structured::Absent => Some(all_texts(&self.texts)),
+                Structured::Wrapper(value) => repeated_array(&self.texts, value),
+                Structured::Other => None,
             };
-            return PlainText::of(&self.texts)
-                .filter(|_| is_all)
-                .map(Payload::Plain);
         }
-        match self.structured {
-            Structured::Absent => self.all(joined),
-            Structured::Wrapper(value) if value.starts_with(b"[") => self.repeated_array(value),
-            Structured::Wrapper(_) | Structured::Other => None,
+        let text = self.texts.pop()?;
+        // The protocol asks for the text to be what `structuredContent` has.
+        if is_container(&text) {
+            return Some(Payload::Json(json::compact(&text).into()));
         }
-    }
-
-    /// All texts: as an array if each of them is JSON, otherwise one below the other.
-    fn all(&self, joined: &'a mut Vec<u8>) -> Option<Payload<'a>> {
-        if self.texts.iter().all(|text| container_in(text).is_some()) {
-            for text in &self.texts {
-                joined.push(if joined.is_empty() { b'[' } else { b',' });
-                joined.extend_from_slice(&json::unescape(text)?);
-            }
-            joined.push(b']');
-            let checked = json::check(joined)?;
-            return Some(Payload::Json(JsonText::plain(joined, &checked)));
-        }
-        PlainText::of(&self.texts).map(Payload::Plain)
-    }
-
-    /// An array whose elements are the texts again: strings, or what the texts hold as JSON.
-    fn repeated_array(&self, array: &'a [u8]) -> Option<Payload<'a>> {
-        let checked = json::check(array)?;
-        let mut texts = self.texts.iter();
-        for element in Members::of_root(array, &checked) {
-            let (element, text) = (&array[element.value], texts.next()?);
-            let is_repeated = match element.first()? {
-                b'"' => is_same_string(text, element),
-                _ => is_same_value(text, element),
-            };
-            if !is_repeated {
-                return None;
-            }
-        }
-        texts.next().is_none().then_some(())?;
-        Some(Payload::Json(JsonText::plain(array, &checked)))
+        let is_all = match self.structured {
+            Structured::Absent => true,
+            Structured::Wrapper(value) => is_string(value, &text),
+            Structured::Other => false,
+        };
+        is_all.then_some(Payload::Text(text))
     }
 }
 
+/// Several texts: an array if each of them is an object or an array, otherwise one below the other.
+fn all_texts<'a>(texts: &[Cow<'_, [u8]>]) -> Payload<'a> {
+    let mut all = Vec::new();
+    if texts.iter().all(|text| is_container(text)) {
+        for text in texts {
+            all.push(if all.is_empty() { b'[' } else { b',' });
+            json::push_compact(&mut all, text);
+        }
+        all.push(b']');
+        return Payload::Json(all.into());
+    }
+    for text in texts {
+        if !all.is_empty() && !all.ends_with(b"\n") {
+            all.push(b'\n');
+        }
+        all.extend_from_slice(text);
+    }
+    Payload::Text(all.into())
+}
+
+/// An array whose elements are the texts again: strings, or what the texts hold as JSON.
+fn repeated_array<'a>(texts: &[Cow<'_, [u8]>], array: &[u8]) -> Option<Payload<'a>> {
+    let elements: Vec<_> = values(array).collect();
+    let parse = |json: &[u8]| serde_json::from_slice::<Value>(json).ok();
+    let is_repeated = |(text, element): (&Cow<'_, [u8]>, &&[u8])| match element.first() {
+        Some(b'"') => is_string(element, text),
+        _ => parse(text).is_some_and(|held| Some(held) == parse(element)),
+    };
+    let is_same = array.starts_with(b"[")
+        && elements.len() == texts.len()
+        && texts.iter().zip(&elements).all(is_repeated);
+    is_same.then(|| Payload::Json(json::compact(array).into()))
+}
+
 /// The text of a content item that has nothing else for a reader, or of the contents of a resource.
-fn text_of<'a>(result: &'a [u8], checked: &CheckedJson, item: usize) -> Option<&'a [u8]> {
-    let members = |at| Members::at(result, checked, at);
-    let names = ["type", "text", "uri", "resource"];
-    let [kind, text, uri, resource] = find_values(members(item), names)?;
+fn text_of(item: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let [kind, text, uri, resource] = find_values(item, ["type", "text", "uri", "resource"])?;
     let kind = match kind {
-        Some(kind) => Some(json::unescape(&result[kind])?),
+        Some(kind) => Some(string_content(kind)?),
         None => None,
     };
     let text = match (kind.as_deref(), uri) {
         (Some(b"text"), _) | (None, Some(_)) => text?,
-        (Some(b"resource"), _) => find_values(members(resource?.start), ["text"])?[0].take()?,
+        (Some(b"resource"), _) => find_values(resource?, ["text"])?[0]?,
         _ => return None,
     };
-    Some(&result[text]).filter(|token| token.starts_with(b"\""))
+    // Half a surrogate pair is JSON, but not text.
+    string_content(text).filter(|text| std::str::from_utf8(text).is_ok())
 }
 
-/// The object or array that a string holds.
-fn container_in(token: &[u8]) -> Option<JsonText<'_>> {
-    may_hold_container(token)
-        .then(|| JsonText::in_string(token))
-        .flatten()
+fn is_container(text: &[u8]) -> bool {
+    matches!(text.trim_ascii_start().first(), Some(b'{' | b'['))
+        && matches!(json::check(text), Some(JsonRoot::Object | JsonRoot::Array))
 }
 
-/// Whether two string tokens stand for the same text.
-fn is_same_string(token: &[u8], other: &[u8]) -> bool {
-    token == other || other.starts_with(b"\"") && json::unescape(token) == json::unescape(other)
+/// Whether a token is a string that stands for this text.
+fn is_string(token: &[u8], text: &[u8]) -> bool {
+    string_content(token).is_some_and(|content| content.as_ref() == text)
 }
 
-/// Whether a string holds this JSON value.
-fn is_same_value(token: &[u8], value: &[u8]) -> bool {
-    let parse = |json: &[u8]| serde_json::from_slice::<serde_json::Value>(json).ok();
-    let held = json::unescape(token).and_then(|text| parse(&text));
-    held.is_some() && held == parse(value)
+/// The values in a container.
+fn values(container: &[u8]) -> impl Iterator<Item = &[u8]> {
+    json::Items::of(container, 0).map(|item| slice(container, item.value))
 }
 
 /// The values of some members of an object. Nothing if one is there twice, for then it is not clear which one counts.
-fn find_values<const N: usize>(
-    members: Members<'_>,
+fn find_values<'a, const N: usize>(
+    object: &'a [u8],
     names: [&str; N],
-) -> Option<[Option<Range<usize>>; N]> {
-    let mut values = [const { None }; N];
-    for member in members {
-        let name = json::unescape(member.key)?;
-        let place = names.iter().position(|known| known.as_bytes() == name);
+) -> Option<[Option<&'a [u8]>; N]> {
+    let mut found = [None; N];
+    for item in json::Items::of(object, 0) {
+        // The elements of an array have no key.
+        let key = string_content(slice(object, item.key))?;
+        let place = names.iter().position(|name| name.as_bytes() == &*key);
         if let Some(place) = place
-            && values[place].replace(member.value).is_some()
+            && found[place].replace(slice(object, item.value)).is_some()
         {
             return None;
         }
     }
-    Some(values)
+    Some(found)
 }
 
-/// Whether the first thing in a string that is not white space opens a container. It saves a look at most plain texts.
-fn may_hold_container(token: &[u8]) -> bool {
-    let mut rest = token.get(1..).unwrap_or_default();
-    loop {
-        rest = match rest {
-            [b'{' | b'[', ..] => return true,
-            [b' ', rest @ ..] | [b'\\', b'n' | b'r' | b't', rest @ ..] => rest,
-            // Written in a way that nobody writes it, which the full look decides.
-            [b'\\', b'u', ..] => return true,
-            _ => return false,
-        }
-    }
+fn slice(text: &[u8], span: Span) -> &[u8] {
+    text.get(span.range()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -231,24 +191,12 @@ mod tests {
     use super::*;
 
     fn payload(result: &str) -> String {
-        let mut joined = Vec::new();
-        let payload = Payload::of_result(result.as_bytes(), &mut joined);
-        let length = payload.length();
-        let (kind, text) = match payload {
-            Payload::Json(json) => ("", json.to_compact().unwrap().into_owned()),
-            Payload::Plain(plain) => {
-                let mut text = Vec::new();
-                plain.write_to(&mut text).unwrap();
-                assert!(
-                    String::from_utf8_lossy(&text).starts_with(&plain.preview()),
-                    "the preview is the beginning"
-                );
-                ("text: ", text)
-            }
-            Payload::Unknown(bytes) => ("unknown: ", bytes.to_vec()),
+        let payload = Payload::of_result(result.as_bytes());
+        let kind = match payload {
+            Payload::Json(_) => "",
+            Payload::Text(_) => "text: ",
         };
-        assert_eq!(length, text.len());
-        format!("{kind}{}", String::from_utf8(text).unwrap())
+        format!("{kind}{}", String::from_utf8_lossy(payload.bytes()))
     }
 
     #[test]
@@ -364,10 +312,10 @@ mod tests {
 
     #[test]
     fn what_is_not_json_is_kept_as_it_is() {
-        assert_eq!(payload("{\"a\":"), "unknown: {\"a\":");
+        assert_eq!(payload("{\"a\":"), "text: {\"a\":");
         assert!(matches!(
-            Payload::of_result(b"\"\xff\"", &mut Vec::new()),
-            Payload::Unknown(b"\"\xff\"")
+            Payload::of_result(b"\"\xff\""),
+            Payload::Text(kept) if *kept == *b"\"\xff\""
         ));
     }
 }

@@ -5,15 +5,14 @@ mod jq;
 mod lines;
 mod pieces;
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use mcp_proxy_wire::json::{self, JsonRoot};
 
 use crate::jq_worker::JqRunner;
-use crate::json::{self, JsonRoot};
 use crate::line_index::{LineIndex, char_boundary};
 use crate::store::StoredFile;
 use crate::{ReadAnswer, ReadFacts, ReadLimit, ReadRequest, SpillError, SpillFormat, toon};
@@ -178,12 +177,12 @@ impl ReadableFile {
                 None => return Ok(None),
             }
         }
-        let Some(checked) = json::check(text.as_bytes()) else {
+        let Some(root) = json::check(text.as_bytes()) else {
             return Ok(None);
         };
-        let json = json::compact(Cow::Owned(text.into_bytes()), &checked).into_owned();
+        let json = json::compact(text.as_bytes());
         check_size(operation, json.len() as u64, LARGEST_JSON)?;
-        Ok(Some((checked.root, json)))
+        Ok(Some((root, json)))
     }
 }
 

@@ -8,21 +8,21 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use mcp_proxy_wire::json::JsonRoot;
 
 use crate::handle::{is_handle, new_handle};
 use crate::jq_worker::JqRunner;
-use crate::json::JsonText;
 use crate::layout::write_laid_out;
 use crate::line_index::LineIndex;
 use crate::payload::Payload;
 use crate::read::ReadableFile;
 use crate::run_directory::{self, RunDirectory};
 use crate::spilled_result::preview;
-use crate::writer::{ByteCounter, SpillWriter};
+use crate::writer::SpillWriter;
 use crate::{
     ReadAnswer, ReadLimit, ReadRequest, ResultShape, SpillError, SpillFormat, SpilledResult,
 };
-use crate::{json, roots, toon};
+use crate::{roots, toon};
 use table::{HandleTable, occupied};
 
 pub(crate) use table::StoredFile;
@@ -77,8 +77,8 @@ struct FileForm<'a> {
 }
 
 impl<'a> FileForm<'a> {
-    fn new(result: &'a [u8], wanted: SpillFormat, joined: &'a mut Vec<u8>) -> FileForm<'a> {
-        let payload = Payload::of_result(result, joined);
+    fn new(result: &'a [u8], wanted: SpillFormat) -> FileForm<'a> {
+        let payload = Payload::of_result(result);
         let toon = match (&payload, wanted) {
             (Payload::Json(json), SpillFormat::Toon) => smaller_toon(json),
             _ => None,
@@ -86,7 +86,7 @@ impl<'a> FileForm<'a> {
         let format = match (&payload, &toon) {
             (_, Some(_)) => SpillFormat::Toon,
             (Payload::Json(_), None) => SpillFormat::Json,
-            (Payload::Plain(_) | Payload::Unknown(_), None) => SpillFormat::Text,
+            (Payload::Text(_), None) => SpillFormat::Text,
         };
         FileForm {
             payload,
@@ -99,12 +99,11 @@ impl<'a> FileForm<'a> {
 impl SpilledResult {
     /// What would be told about a result if it were spilled. Nothing is written, and the handle leads nowhere.
     pub fn without_file(result: &[u8], format: SpillFormat) -> Result<SpilledResult, SpillError> {
-        let mut joined = Vec::new();
         let FileForm {
             payload,
             toon,
             format,
-        } = FileForm::new(result, format, &mut joined);
+        } = FileForm::new(result, format);
         let toon = toon.as_deref();
         let mut index = LineIndex::default();
         let shape = write_payload(&payload, toon, &mut index)?;
@@ -143,12 +142,11 @@ impl SpillStore {
         format: SpillFormat,
         now: Instant,
     ) -> Result<SpilledResult, SpillError> {
-        let mut joined = Vec::new();
         let FileForm {
             payload,
             toon,
             format,
-        } = FileForm::new(result, format, &mut joined);
+        } = FileForm::new(result, format);
         let handle = new_handle(format)?;
         let run = self.run_directory()?;
         let name = self.table().next_file_name(format);
@@ -209,7 +207,7 @@ impl SpillStore {
             .open_file(owner, file, now)?
             .compact_json("argumentsFile")?;
         match json {
-            Some((json::JsonRoot::Object, object)) => Ok(object.into()),
+            Some((JsonRoot::Object, object)) => Ok(object.into()),
             _ => Err(SpillError::NotAnObject),
         }
     }
@@ -328,14 +326,14 @@ impl SpillStore {
 }
 
 /// TOON, if it is smaller than the file would be without.
-fn smaller_toon(json: &JsonText<'_>) -> Option<String> {
-    let mut laid_out = ByteCounter::default();
+fn smaller_toon(json: &[u8]) -> Option<String> {
+    let mut laid_out = LineIndex::default();
     write_laid_out(json, &mut laid_out).ok()?;
-    toon::encode(&json.to_compact().ok()?).filter(|toon| (toon.len() as u64) < laid_out.count)
+    toon::encode(json).filter(|toon| (toon.len() as u64) < laid_out.byte_size())
 }
 
 fn preview_of(payload: &Payload<'_>, toon: Option<&str>) -> String {
-    toon.map_or_else(|| payload.preview(), |toon| preview(toon.as_bytes()))
+    preview(toon.map_or(payload.bytes(), str::as_bytes))
 }
 
 fn write_file(
@@ -346,7 +344,7 @@ fn write_file(
     reserve: &mut dyn FnMut(u64) -> io::Result<()>,
 ) -> io::Result<WrittenFile> {
     // Most of the room at once, so that nothing is removed for a result that does not fit anyway.
-    let least = occupied(toon.map_or(payload.length(), str::len) as u64);
+    let least = occupied(toon.map_or(payload.bytes().len(), str::len) as u64);
     let mut ahead = least;
     reserve(least)?;
     let mut reserve_more = |bytes: u64| {
@@ -377,12 +375,8 @@ fn write_payload(
             writer.write_all(toon.as_bytes())?;
             write_laid_out(json, &mut io::sink())?
         }
-        (Payload::Plain(text), _) => {
-            text.write_to(writer)?;
-            ResultShape::Other
-        }
-        (Payload::Unknown(bytes), _) => {
-            writer.write_all(bytes)?;
+        (Payload::Text(text), _) => {
+            writer.write_all(text)?;
             ResultShape::Other
         }
     })

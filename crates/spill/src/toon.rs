@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::json::{string_length, unescape};
+use mcp_proxy_wire::json::string_end;
+use mcp_proxy_wire::string_content;
 
 /// Larger values are not tried: the encoder and the decoder need many times their size.
 pub(crate) const LARGEST: usize = 8 << 20;
@@ -49,7 +50,7 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
 /// The first token, and what is behind it.
 fn token(json: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = match json.first()? {
-        b'"' => string_length(json),
+        b'"' => string_end(json, 0),
         b'{' | b'}' | b'[' | b']' | b':' | b',' => 1,
         _ => json
             .iter()
@@ -61,7 +62,7 @@ fn token(json: &[u8]) -> Option<(&[u8], &[u8])> {
 
 fn is_same_token(one: &[u8], other: &[u8]) -> bool {
     match (one.first(), other.first()) {
-        (Some(b'"'), Some(b'"')) => unescape(one).is_some_and(|text| Some(text) == unescape(other)),
+        (Some(b'"'), Some(b'"')) => string_content(one) == string_content(other),
         (Some(b'-' | b'0'..=b'9'), Some(b'-' | b'0'..=b'9')) => {
             decimal(one).is_some_and(|number| Some(number) == decimal(other))
         }

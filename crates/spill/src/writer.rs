@@ -71,20 +71,3 @@ impl Write for SpillWriter<'_> {
         written
     }
 }
-
-/// Counts bytes and keeps none.
-#[derive(Debug, Default)]
-pub(crate) struct ByteCounter {
-    pub(crate) count: u64,
-}
-
-impl Write for ByteCounter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.count += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
