@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use memchr::{memchr_iter, memrchr};
+use memchr::memchr_iter;
 
 /// One offset is kept for this many lines.
 pub(crate) const STRIDE: u64 = 1024;
@@ -87,11 +87,6 @@ pub(crate) fn char_boundary(text: &[u8], limit: usize) -> usize {
         .rev()
         .find(|&at| text[at] & 0xc0 != 0x80)
         .unwrap_or(limit)
-}
-
-/// Where the last line of `text` begins.
-pub(crate) fn last_line_start(text: &[u8]) -> usize {
-    memrchr(b'\n', text).map_or(0, |at| at + 1)
 }
 
 /// Finds the lines of what is written and keeps nothing else of it.

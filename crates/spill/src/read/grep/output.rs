@@ -2,11 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::Write;
-use std::ops::Range;
 
-use memchr::memrchr;
-
-use super::count_lines;
 use crate::line_index::char_boundary;
 
 /// Of a longer line only a part is shown.
@@ -25,17 +21,15 @@ pub(super) struct GrepOutput {
     is_stopped: bool,
     /// The first line that is not shown whole, and the column in which its shown part ends.
     first_cut: Option<(u64, usize)>,
-    /// Lines in front of where the search stands.
+    /// Lines that were searched.
     passed: u64,
     last_shown: u64,
     last_match: Option<u64>,
     match_count: u64,
     occurrence_count: u64,
     returned_matches: u64,
-    /// The last lines of the pieces before, for matches at the beginning of the next.
+    /// The last lines that were not shown, for the next match.
     earlier: VecDeque<Vec<u8>>,
-    /// Lines in front of this piece.
-    piece_start: u64,
 }
 
 /// What a shown line is.
@@ -62,7 +56,6 @@ impl GrepOutput {
             occurrence_count: 0,
             returned_matches: 0,
             earlier: VecDeque::new(),
-            piece_start: 0,
         }
     }
 
@@ -78,10 +71,6 @@ impl GrepOutput {
         self.returned_matches
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.is_full
-    }
-
     /// The rest of the file is not searched.
     pub(super) fn stop(&mut self) {
         self.is_stopped = true;
@@ -92,60 +81,38 @@ impl GrepOutput {
         self.is_stopped || self.is_full || self.returned_matches < self.match_count
     }
 
-    pub(super) fn begin_piece(&mut self) {
-        self.piece_start = self.passed;
-    }
-
-    /// Goes past lines that do not match, and shows those that follow a match closely.
-    pub(super) fn pass(&mut self, piece: &[u8], lines: Range<usize>) {
-        let skipped = &piece[lines];
-        if let Some(last_match) = self.last_match
-            && !self.is_full
-        {
-            let end = last_match + self.context;
-            for (line, number) in split_lines(skipped).zip(self.passed + 1..=end) {
-                self.show(number, line, ShownLine::Context);
-            }
-        }
-        self.passed += count_lines(skipped);
-    }
-
-    /// The line right behind what was passed matches.
-    pub(super) fn push_match(&mut self, piece: &[u8], line: Range<usize>, place: usize) {
-        let number = self.passed + 1;
-        self.match_count += 1;
-        if !self.is_full {
-            self.show_before(piece, line.start, number);
-            let place = place.saturating_sub(line.start);
-            self.show(number, &piece[line], ShownLine::Match(place));
-        }
-        self.last_match = Some(number);
-        self.passed = number;
-    }
-
-    /// A line matches that is not shown. Once the answer is full, which one does not matter.
-    pub(super) fn count_match(&mut self) {
-        self.match_count += 1;
-    }
-
-    /// So many matches are in a line that matches.
-    pub(super) fn count_occurrences(&mut self, count: u64) {
-        self.occurrence_count += count;
-    }
-
-    /// Keeps the last lines of a piece that is about to go.
-    pub(super) fn end_piece(&mut self, piece: &[u8]) {
+    /// Takes a line that does not match.
+    pub(super) fn push_other(&mut self, line: &[u8]) {
+        self.passed += 1;
         if self.is_full || self.context == 0 {
             return;
         }
-        let lines: Vec<_> = lines_backwards(piece)
-            .take(usize::try_from(self.context).unwrap_or(usize::MAX))
-            .map(|line| line[..line.len().min(LINE + 1)].to_vec())
-            .collect();
-        self.earlier.extend(lines.into_iter().rev());
-        while self.earlier.len() as u64 > self.context {
+        let is_behind_match = |last| self.passed <= last + self.context;
+        if self.last_match.is_some_and(is_behind_match) {
+            return self.show(self.passed, line, ShownLine::Context);
+        }
+        if self.earlier.len() as u64 == self.context {
             self.earlier.pop_front();
         }
+        let start = &line[..line.len().min(LINE + 1)];
+        self.earlier.push_back(start.to_vec());
+    }
+
+    /// Takes a line with `count` matches, the first of which begins at `place`.
+    pub(super) fn push_match(&mut self, line: &[u8], place: usize, count: u64) {
+        self.passed += 1;
+        self.match_count += 1;
+        self.occurrence_count += count;
+        self.last_match = Some(self.passed);
+        if self.is_full {
+            return;
+        }
+        let earlier = std::mem::take(&mut self.earlier);
+        let first = self.passed - earlier.len() as u64;
+        for (line, number) in earlier.iter().zip(first..) {
+            self.show(number, line, ShownLine::Context);
+        }
+        self.show(self.passed, line, ShownLine::Match(place));
     }
 
     pub(super) fn into_text(mut self) -> Vec<u8> {
@@ -176,26 +143,8 @@ impl GrepOutput {
         self.text
     }
 
-    /// The lines in front of a match that were not shown yet.
-    fn show_before(&mut self, piece: &[u8], start: usize, number: u64) {
-        let first = number.saturating_sub(self.context).max(self.last_shown + 1);
-        let wanted = number.saturating_sub(first);
-        let in_piece = wanted.min(self.passed - self.piece_start);
-        let from_earlier = usize::try_from(wanted - in_piece).unwrap_or(usize::MAX);
-        let skipped = self.earlier.len().saturating_sub(from_earlier);
-        let earlier: Vec<_> = self.earlier.iter().skip(skipped).cloned().collect();
-        let mut lines: Vec<_> = lines_backwards(&piece[..start])
-            .take(usize::try_from(in_piece).unwrap_or(usize::MAX))
-            .collect();
-        lines.reverse();
-        let lines = earlier.iter().map(Vec::as_slice).chain(lines);
-        for (line, number) in lines.zip(first..) {
-            self.show(number, line, ShownLine::Context);
-        }
-    }
-
     fn show(&mut self, number: u64, line: &[u8], shown: ShownLine) {
-        if self.is_full || number <= self.last_shown {
+        if self.is_full {
             return;
         }
         let end = self.text.len();
@@ -246,33 +195,4 @@ impl GrepOutput {
             (rest, ShownLine::Match(_)) => write!(text, " [{rest} bytes]"),
         }
     }
-}
-
-/// The lines of a text without their line breaks.
-fn split_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let text = text
-        .strip_suffix(b"\n")
-        .map_or((text, false), |text| (text, true));
-    let is_empty = text.0.is_empty() && !text.1;
-    let lines = text.0.split(|byte| *byte == b'\n');
-    lines.take(if is_empty { 0 } else { usize::MAX })
-}
-
-/// The same, from the last one.
-fn lines_backwards(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = Some(text.strip_suffix(b"\n").unwrap_or(text)).filter(|_| !text.is_empty());
-    std::iter::from_fn(move || {
-        let text = rest?;
-        let start = match memrchr(b'\n', text) {
-            Some(end) => {
-                rest = Some(&text[..end]);
-                end + 1
-            }
-            None => {
-                rest = None;
-                0
-            }
-        };
-        Some(&text[start..])
-    })
 }

@@ -1,4 +1,4 @@
-//! The search in blocks finds what a search line by line finds.
+//! The search finds what a plain one finds, in lines of any length.
 
 use std::io::Write;
 
