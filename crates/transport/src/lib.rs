@@ -1,8 +1,8 @@
 //! Makes [`Link`](mcp_proxy_core::Link)s: stdio with its process supervisor, streamable HTTP, HTTP+SSE; and TLS.
 //!
 //! Towards clients we are a server ([`stdio`], `http::listener`); towards servers a client (`child`,
-//! `http::dial`, `sse::dial`). Where both sides are HTTP, `http::pass_through` and `sse::pass_through` pass requests
-//! through. [`websocket`] serves WebSockets on the same listener. [`control`] carries viewers over a Unix socket. This crate
+//! `http::dial`, `sse::dial`). Where both sides speak streamable HTTP, `http::pass_through` passes
+//! requests through. [`websocket`] serves WebSockets on the same listener. [`control`] carries viewers over a Unix socket. This crate
 //! knows sockets, pipes and processes. It must not know policy, files of record, command lines.
 
 #![warn(unreachable_pub)]

@@ -121,7 +121,7 @@ fn an_http_sse_client_may_come_first_where_the_kind_was_not_given() {
 }
 
 #[test]
-fn the_path_of_the_same_kind_is_passed_through() {
+fn both_kinds_of_clients_are_recorded_with_their_transports() {
     let folder = tempfile::tempdir().unwrap();
     let (_server, url) = sse_server();
     let server = ListeningProgram::demo();
@@ -136,7 +136,6 @@ fn the_path_of_the_same_kind_is_passed_through() {
         proxy.end("-TERM");
         let lines = crate::evidence::lines(&record, "io");
         let opened = lines.iter().filter(|line| line["kind"] == "open");
-        // What is passed through has the same transport on both sides; the other client is bridged.
         let mut pairs: Vec<_> = opened
             .map(|line| {
                 let side = |side: &str| line[side]["transport"].clone();

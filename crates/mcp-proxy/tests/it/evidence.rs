@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::bridging::{EVENTS, http, odd};
+use crate::control::live::SseClient;
 use crate::programs::{INITIALIZE, ListeningProgram, StdioProgram, request};
 use crate::undelivered::ENDPOINT;
 
@@ -126,113 +127,66 @@ fn an_answer_to_an_sse_post_is_the_servers() {
 
 #[test]
 fn what_cannot_be_sent_is_undelivered_between_two_http_sides() {
-    for (kind, path) in [("streamable-http", "/mcp"), ("sse", "/sse")] {
-        let folder = tempfile::tempdir().unwrap();
-        let record = folder.path().join("r.jsonl");
-        let url = format!("http://{}{path}", nobody());
-        let listen = if kind == "sse" { "sse" } else { "http" };
-        let proxy = ListeningProgram::start(&[
-            "proxy",
-            "--listen",
-            listen,
-            "--listen-port",
-            "0",
-            "--session-file",
-            record.to_str().unwrap(),
-            "--transport",
-            kind,
-            "--target-url",
-            &url,
-        ]);
-        let headers = [("content-type", "application/json")];
-        let answer = request(
-            &proxy.address,
-            "POST",
-            path,
-            &headers,
-            INITIALIZE.as_bytes(),
-        );
-        assert_eq!(answer.status, 502, "{kind}");
-        proxy.end("-TERM");
-        assert_eq!(undelivered(&record), [1], "{kind}");
-    }
-}
-
-#[test]
-fn the_endpoint_that_a_server_named_is_recorded_as_it_was() {
-    const ENDPOINT: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\nevent: endpoint\ndata: m?k=1\n\n";
-    fn accept(_: &str) -> String {
-        http("202 Accepted", "text/plain", "Accepted")
-    }
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("r.jsonl");
-    let address = odd(accept, ENDPOINT);
-    let url = format!("http://{address}/sse");
-    let proxy = ListeningProgram::start(&[
-        "proxy",
-        "--listen",
-        "sse",
-        "--listen-port",
-        "0",
-        "--session-file",
-        record.to_str().unwrap(),
-        "--transport",
-        "sse",
-        "--target-url",
-        &url,
-    ]);
-    let mut stream = crate::programs::open(&proxy.address, "GET", "/sse", &[], b"");
-    stream.head();
-    assert_eq!(stream.until("data:").trim(), "/m?k=1");
+    let url = format!("http://{}/mcp", nobody());
+    let words = ["proxy", "--listen", "http", "--listen-port", "0"];
+    let file = ["--session-file", record.to_str().unwrap()];
+    let target = ["--transport", "streamable-http", "--target-url", &url];
+    let proxy = ListeningProgram::start(&[&words[..], &file, &target].concat());
+    let headers = [("content-type", "application/json")];
+    let asked = INITIALIZE.as_bytes();
+    let answer = request(&proxy.address, "POST", "/mcp", &headers, asked);
+    assert_eq!(answer.status, 502);
     proxy.end("-TERM");
-    let text = std::fs::read_to_string(&record).unwrap();
-    assert!(text.contains("data: m?k=1"), "{text}");
-    assert!(!text.contains("/m?k=1"), "{text}");
+    assert_eq!(undelivered(&record), [1]);
 }
 
 #[test]
-fn what_a_rule_does_to_the_answer_of_an_sse_post_is_what_the_client_gets() {
-    fn refuse(_: &str) -> String {
-        let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}"#;
-        http("400 Bad Request", "application/json", error)
+fn a_rule_changes_or_drops_what_a_server_answers_to_an_sse_post() {
+    fn refuse(request: &str) -> String {
+        let error = |id| {
+            let error = format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"no"}}}}"#
+            );
+            http("400 Bad Request", "application/json", &error)
+        };
+        match request.contains("ping") {
+            true => error(9),
+            false => error(1),
+        }
     }
-    for (action, status, body) in [
+    for (action, expected) in [
         (
             r#"change = '.message = "changed"'"#,
-            400,
             r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"changed"}}"#,
         ),
-        ("drop = true", 202, ""),
+        (
+            "drop = true",
+            r#"{"jsonrpc":"2.0","id":9,"error":{"code":-32602,"message":"no"}}"#,
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("r.jsonl");
         let rules = folder.path().join("rules.toml");
-        let rule = format!("[[rule]]\ndirection = \"server_to_client\"\n{action}\n");
+        let rule = format!(
+            "[[rule]]\ndirection = \"server_to_client\"\nmethod = \"initialize\"\n{action}\n"
+        );
         std::fs::write(&rules, rule).unwrap();
         let url = format!("http://{}/sse", odd(refuse, ENDPOINT));
-        let proxy = ListeningProgram::start(&[
-            "proxy",
-            "--listen",
-            "sse",
-            "--listen-port",
-            "0",
+        let words = ["proxy", "--listen", "sse", "--listen-port", "0"];
+        let files = [
             "--session-file",
             record.to_str().unwrap(),
             "--rules",
             rules.to_str().unwrap(),
-            "--transport",
-            "sse",
-            "--target-url",
-            &url,
-        ]);
-        let mut stream = crate::programs::open(&proxy.address, "GET", "/sse", &[], b"");
-        stream.head();
-        assert_eq!(stream.until("data:").trim(), "/m");
-        let headers = [("content-type", "application/json")];
-        let asked = INITIALIZE.as_bytes();
-        let answer = request(&proxy.address, "POST", "/m", &headers, asked);
-        let text = String::from_utf8(answer.body).unwrap();
-        assert_eq!((answer.status, text.as_str()), (status, body));
+        ];
+        let target = ["--transport", "sse", "--target-url", &url];
+        let proxy = ListeningProgram::start(&[&words[..], &files, &target].concat());
+        let mut client = SseClient::connect(&proxy);
+        client.say(INITIALIZE);
+        client.say(r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#);
+        assert_eq!(client.hear(), expected);
         proxy.end("-TERM");
         assert_eq!(lines(&record, "act").len(), 1, "{action}");
     }

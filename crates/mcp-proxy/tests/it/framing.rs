@@ -107,27 +107,22 @@ fn request(id: u32) -> String {
 struct KeptConnection {
     stream: TcpStream,
     reader: BufReader<TcpStream>,
-    path: &'static str,
 }
 
 impl KeptConnection {
-    fn new(proxy: &ListeningProgram, path: &'static str) -> KeptConnection {
+    fn new(proxy: &ListeningProgram) -> KeptConnection {
         let stream = TcpStream::connect(&proxy.address).unwrap();
         let patience = Some(Duration::from_secs(20));
         stream.set_read_timeout(patience).unwrap();
         let reader = BufReader::new(stream.try_clone().unwrap());
-        KeptConnection {
-            stream,
-            reader,
-            path,
-        }
+        KeptConnection { stream, reader }
     }
 
     /// The head and the body of the answer.
     fn ask(&mut self, headers: &str, body: &str) -> (String, String) {
-        let (path, length) = (self.path, body.len());
+        let length = body.len();
         let text = format!(
-            "POST {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
         );
         self.stream.write_all(text.as_bytes()).unwrap();
         let (head, body) = read_message(&mut self.reader).expect("an answer");
@@ -137,31 +132,16 @@ impl KeptConnection {
 
 /// The proxy in front of such a server, in each way in which answers are passed through, and a connection to it.
 fn pass_through(answer: Answer, test: impl Fn(&str, &mut KeptConnection)) {
-    for kind in ["streamable-http", "auto", "sse"] {
+    for kind in ["streamable-http", "auto"] {
         let (url, _heads) = raw_server(answer);
-        let target = match kind {
-            "sse" => format!("{url}/sse"),
-            _ => format!("{url}/mcp"),
-        };
+        let target = format!("{url}/mcp");
         let proxy = match kind {
             "auto" => ListeningProgram::proxy("http", &[&target]),
-            "sse" => {
-                ListeningProgram::proxy("sse", &["--transport", "sse", "--target-url", &target])
-            }
             kind => {
                 ListeningProgram::proxy("http", &["--transport", kind, "--target-url", &target])
             }
         };
-        let mut stream;
-        let path = match kind {
-            "sse" => {
-                stream = crate::programs::open(&proxy.address, "GET", "/sse", &[], b"");
-                stream.until("data: ");
-                "/message"
-            }
-            _ => "/mcp",
-        };
-        test(kind, &mut KeptConnection::new(&proxy, path));
+        test(kind, &mut KeptConnection::new(&proxy));
     }
 }
 
@@ -273,7 +253,7 @@ fn the_headers_of_a_request_keep_their_order() {
         "--target-url",
     ];
     let proxy = ListeningProgram::proxy("http", &[&args[..], &[&target]].concat());
-    let mut connection = KeptConnection::new(&proxy, "/mcp");
+    let mut connection = KeptConnection::new(&proxy);
     let sent = "X-One: 1\r\nAuthorization: Bearer s3cret-token\r\nConnection: keep-alive\r\nContent-Type: application/json\r\nAccept-Encoding: gzip\r\nX-Two: 2\r\nKeep-Alive: 5\r\nAccept: */*\r\nX-Three: 3\r\n";
     connection.ask(sent, &request(1));
     let head = heads.recv_timeout(Duration::from_secs(20)).unwrap();
@@ -295,7 +275,7 @@ fn a_redirect_after_another_answer_is_followed() {
     let target = format!("{url}/mcp");
     let args = ["--transport", "streamable-http", "--target-url", &target];
     let proxy = ListeningProgram::proxy("http", &args);
-    let mut connection = KeptConnection::new(&proxy, "/mcp");
+    let mut connection = KeptConnection::new(&proxy);
     connection.ask(JSON, &request(1));
     let (head, body) = connection.ask(JSON, &request(2));
     // It redirects for ever: that it was followed at all is what counts.

@@ -7,7 +7,6 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
@@ -25,9 +24,6 @@ use super::outgoing_body::{BodyError, OutgoingBody};
 
 /// Messages that wait for a client that does not read; what is told beyond that is not.
 const TOLD_MAX: usize = 8;
-
-/// A client that does not read its stream for so long hears no more from us on it.
-const SAYING: Duration = Duration::from_secs(30);
 
 /// An exchange that continues while its answer is already being read.
 pub(crate) type AnswerFuture = Pin<Box<dyn Future<Output = HttpResponse> + Send>>;
@@ -52,7 +48,6 @@ pub struct WaitingRequest {
 }
 
 /// Where a client is told something before its answer.
-#[derive(Clone)]
 pub(crate) struct ProgressSender(mpsc::Sender<Bytes>);
 
 /// An answer that was dropped, as an extension of the response: its stream ends without an event.
@@ -82,17 +77,6 @@ impl ProgressSender {
         if let Body::Whole(message) = &frame.body {
             drop(self.0.try_send(event_of(message)));
         }
-    }
-
-    /// Says it, once the client reads; false: it does not, or is gone.
-    pub(crate) async fn send(&self, event: Bytes) -> bool {
-        let said = tokio::time::timeout(SAYING, self.0.send(event)).await;
-        matches!(said, Ok(Ok(())))
-    }
-
-    /// Waits until nobody listens any more.
-    pub(crate) async fn closed(&self) {
-        self.0.closed().await;
     }
 }
 

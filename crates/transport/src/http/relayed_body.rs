@@ -14,19 +14,19 @@ use mcp_proxy_core::{
     Connection, DurableWait, LinkEnd, MessagePipeline, OutgoingFrame, PipelineOutput,
 };
 use mcp_proxy_wire::{
-    Body, Chunk, Direction, ExchangeId, Frame, Id, Kind, Limits, Message, Side, Transport,
-    TransportEnvelope, encode_event, error_response,
+    Body, Chunk, Direction, ExchangeId, Frame, Id, Kind, Limits, Message, Side, TransportEnvelope,
+    encode_event, error_response,
 };
-use tokio::sync::mpsc;
 
 use super::incoming_body::IncomingBody;
 use super::outgoing_body::BodyError;
+use super::tool_headers::ToolHeaders;
 use crate::refused_message::RefusedMessage;
 
 mod relayed_events;
 
 use relayed_events::RelayedEvents;
-pub(crate) use relayed_events::{EventRewrite, event_frame};
+pub(crate) use relayed_events::event_frame;
 
 /// A peer's body on its way to the other peer.
 pub struct RelayedBody {
@@ -94,20 +94,11 @@ impl RelayedBody {
         incoming: IncomingBody,
         (connection, pipeline, exchange): (Arc<Connection>, MessagePipeline, ExchangeId),
         limits: Limits,
-        rewrite: EventRewrite,
+        tools: Option<Arc<ToolHeaders>>,
     ) -> RelayedBody {
         let memory = connection.run.memory();
-        let shape = RelayedShape::Events(RelayedEvents::new(limits, memory, rewrite));
+        let shape = RelayedShape::Events(RelayedEvents::new(limits, memory, tools));
         RelayedBody::new(incoming, (connection, pipeline, exchange), shape, None)
-    }
-
-    /// The same stream with events of ours between its own.
-    #[must_use]
-    pub fn with_inserted_events(mut self, inserted: mpsc::Receiver<Bytes>) -> RelayedBody {
-        if let RelayedShape::Events(events) = &mut self.shape {
-            events.insert(inserted);
-        }
-        self
     }
 
     fn new(
@@ -178,11 +169,6 @@ impl RelayedBody {
                     true => return Poll::Pending,
                     false => return Poll::Ready(None),
                 }
-            }
-            if let RelayedShape::Events(events) = &mut self.shape
-                && let Poll::Ready(event) = events.poll_inserted(cx)
-            {
-                return Poll::Ready(Some(Ok(BodyFrame::data(event))));
             }
             let outcome = match ready!(self.incoming.poll_data(cx)) {
                 Some(Ok(bytes)) => self.more(bytes),
@@ -346,29 +332,27 @@ impl RelayedBody {
         self.take_output()
     }
 
-    /// Forwards what came out of the pipeline. A stream ends where an answer was withheld, unless it is all that a client has;
-    /// without any other event it continues.
+    /// Forwards what came out of the pipeline. A stream ends where an answer was withheld; without any other event it continues.
     fn take_output(&mut self) -> Result<(), LinkEnd> {
         let in_stream = matches!(self.shape, RelayedShape::Events(_));
-        let is_all = self.connection.client.transport == Transport::Sse;
         if in_stream {
             self.replay_filter
                 .filter(&self.connection, &mut self.output);
         }
         for outgoing in self.output.forward.drain(..) {
             if let OutgoingFrame::Dropped(frame) = &outgoing {
-                if in_stream && (is_all || !is_answer(frame)) {
+                if in_stream && !is_answer(frame) {
                     continue;
                 }
                 self.ended = true;
                 self.dropped = true;
                 break;
             }
-            let Some(mut frame) = outgoing.into_written() else {
+            let Some(frame) = outgoing.into_written() else {
                 continue;
             };
-            if let RelayedShape::Events(events) = &mut self.shape {
-                frame = events.rewrite(frame)?;
+            if let RelayedShape::Events(events) = &self.shape {
+                events.note_tools(&frame);
             }
             let sequence = frame.sequence;
             self.has_answer |= is_answer(&frame);

@@ -1,4 +1,4 @@
-//! An HTTP+SSE server for a client of another kind: we are its client.
+//! An HTTP+SSE server: we are its client.
 //!
 //! The event stream is the session. When it ends, another one is opened, or the link ends ([`SessionLoss`]).
 
@@ -30,7 +30,6 @@ use crate::inbox::{InboxItem, InboxSender, inbox};
 use crate::reopen_attempts::ReopenAttempts;
 use crate::session_opening::{RemoteLinkOptions, SessionLoss, SessionOpening};
 use stream::SseServerStream;
-pub(super) use stream::endpoint_of;
 
 const ACCEPT_DEADLINE: Duration = Duration::from_secs(60);
 /// Most servers accept a POST at once; one that does not must not hold the others up.

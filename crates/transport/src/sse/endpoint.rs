@@ -1,4 +1,4 @@
-//! HTTP+SSE that ends here, because the server speaks something else: `/sse` and a message endpoint.
+//! HTTP+SSE clients: `/sse` with the stream of each, and the endpoint of their messages. HTTP ends here.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -28,7 +28,7 @@ use crate::http::session_places::{SessionPlace, SessionPlaces};
 use crate::http::stream_queue::{StreamSender, stream_channel};
 use crate::inbox::{InboxItem, InboxSender, SEND_DEADLINE, inbox};
 
-/// The front for HTTP+SSE clients of another kind of server.
+/// The front for HTTP+SSE clients.
 pub struct SseEndpoint {
     run: Arc<ProxyRun>,
     dial: Dial,

@@ -18,7 +18,6 @@ use mcp_proxy_transport::http::{
 use mcp_proxy_transport::http::{Listener, ListenerLimits, ListenerOptions};
 use mcp_proxy_transport::http::{Route, Routes};
 use mcp_proxy_transport::sse::SseEndpoint;
-use mcp_proxy_transport::sse::SsePassThrough;
 use mcp_proxy_transport::tls::ServerCertificate;
 use mcp_proxy_transport::{RemoteLinkOptions, SessionLoss, http, sse};
 use mcp_proxy_wire::Transport;
@@ -219,8 +218,8 @@ fn path(client: Transport) -> &'static str {
     }
 }
 
-/// The path table: the one list of the handlers on a port. Every listener serves both kinds of HTTP clients. The kind that the server
-/// speaks is passed through; for the other one, HTTP ends here.
+/// The path table: the one list of the handlers on a port. Every listener serves both kinds of HTTP clients. Streamable HTTP is passed
+/// through if the server speaks it too; otherwise HTTP ends here.
 fn routes(
     config: &Config,
     run: &Arc<ProxyRun>,
@@ -264,7 +263,7 @@ fn routes(
         let dial = dial_for(Transport::StreamableHttp, config, whole)?;
         anyhow::Ok(McpEndpoint::new(Arc::clone(&run), dial, options))
     };
-    let (mcp, sse) = (Route::exact(http::PATH), Route::exact(sse::PATH));
+    let mcp = Route::exact(http::PATH);
     let routes = Routes::new();
     // Added last: if the server's own path is that of `/healthz`, the server is served there.
     let health = || ProxyHealth::new(&run);
@@ -279,26 +278,6 @@ fn routes(
             let front = sse_endpoint(SessionPlaces::new(most))?;
             let routes = with_sse(routes.with(exchange, [mcp, same]), &front);
             with_health(routes, health().counting(front))
-        }
-        Target::Url {
-            kind: Some(Transport::Sse),
-            ..
-        } => {
-            let remote = remote(config, &config.target, None)?;
-            let same = same_path(&remote);
-            let exchange = SsePassThrough::new(Arc::clone(&run), remote, cut);
-            let sessions = mcp_endpoint(endpoint(Transport::Sse.into()))?;
-            let health = health().counting(Arc::clone(&sessions));
-            let endpoints = Route::prefix("/").unlisted();
-            let (at_mcp, elsewhere) = (
-                exchange.endpoints_before(sessions),
-                exchange.endpoints_handler(),
-            );
-            let routes = routes
-                .with(exchange, [sse, same])
-                .with(at_mcp, [mcp])
-                .with(elsewhere, [endpoints]);
-            with_health(routes, health)
         }
         Target::Url { kind: None, .. } => {
             let remote = remote(config, &config.target, None)?;
@@ -327,6 +306,15 @@ fn routes(
             // Both kinds of clients share one limit.
             let front = sse_endpoint(Arc::clone(&options.places))?;
             let sessions = mcp_endpoint(options)?;
+            let routes = match target {
+                // Named on the command line as HTTP+SSE: its own path is for such clients.
+                Target::Url { url, .. } => {
+                    let same = Route::exact(url.path()).unlisted();
+                    let streams = Arc::clone(&front);
+                    routes.with(streams, [same])
+                }
+                _ => routes,
+            };
             let health = health()
                 .counting(Arc::clone(&sessions))
                 .counting(Arc::clone(&front));

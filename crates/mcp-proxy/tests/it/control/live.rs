@@ -199,6 +199,11 @@ impl SseClient<'_> {
         self.stream.until("data:")
     }
 
+    /// The next message on the stream.
+    pub fn hear(&mut self) -> String {
+        self.stream.until("data:").trim().to_owned()
+    }
+
     /// The next that has not this word.
     pub fn hear_without(&mut self, word: &str) -> String {
         loop {

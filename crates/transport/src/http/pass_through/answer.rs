@@ -19,7 +19,8 @@ use crate::http::failed_exchange::{
 use crate::http::incoming_body::IncomingBody;
 use crate::http::listener::HttpResponse;
 use crate::http::outgoing_body::{OutgoingBody, UnsentMessage};
-use crate::http::relayed_body::{EventRewrite, RelayedBody};
+use crate::http::relayed_body::RelayedBody;
+use crate::http::tool_headers::ToolHeaders;
 
 /// What an answer is read for, besides being passed on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -80,7 +81,7 @@ impl HttpPassThrough {
             };
             // A stream ends where it ends: events may be changed, dropped or added.
             headers::remove_in_order(&mut parts.headers, |name| *name == CONTENT_LENGTH);
-            let body = RelayedBody::events(body, through, limits, self.learn(learning));
+            let body = RelayedBody::events(body, through, limits, self.learned(learning));
             return Response::from_parts(parts, OutgoingBody::Relayed(Box::new(body)));
         }
         let whole_up_to = self.cut().max(learning.needs(self.limits));
@@ -145,18 +146,9 @@ impl HttpPassThrough {
         }
     }
 
-    /// Reads the events of a stream in which the server lists its tools.
-    fn learn(&self, learning: AnswerInspection) -> EventRewrite {
-        if learning == AnswerInspection::Nothing {
-            return None;
-        }
-        let tools = Arc::clone(self.remote.tools());
-        Some(Box::new(move |frame: Frame| {
-            if let Body::Whole(message) = &frame.body {
-                tools.note(message);
-            }
-            Ok(frame)
-        }))
+    /// Where the tools that a stream lists are noted.
+    fn learned(&self, learning: AnswerInspection) -> Option<Arc<ToolHeaders>> {
+        (learning == AnswerInspection::Tools).then(|| Arc::clone(self.remote.tools()))
     }
 }
 

@@ -1,48 +1,38 @@
-//! An SSE stream that is passed through: its events as frames, and events of ours between them.
+//! An SSE stream that is passed through: its events as frames.
 
-use std::task::{Context, Poll};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_proxy_core::{LinkEnd, MemoryBudget};
 use mcp_proxy_wire::{Body, ExchangeId, Frame, Limits, Message, Side, SseUnit, TransportEnvelope};
-use tokio::sync::mpsc;
 
 use crate::http::event_collector::EventCollector;
+use crate::http::tool_headers::ToolHeaders;
 use crate::refused_message::RefusedMessage;
 
 /// An SSE stream on its way.
 pub(super) struct RelayedEvents {
     events: EventCollector,
-    rewrite: EventRewrite,
     /// Bytes so far of an event that is cut through.
     cutting: usize,
     max: usize,
-    /// Events of ours, for the places between the server's.
-    inserted: Option<mpsc::Receiver<Bytes>>,
+    /// Where the tools that the stream lists are noted.
+    tools: Option<Arc<ToolHeaders>>,
 }
-
-/// What is done to an event after it was recorded and before it is sent.
-pub(crate) type EventRewrite = Option<Box<dyn FnMut(Frame) -> Result<Frame, LinkEnd> + Send>>;
 
 impl RelayedEvents {
     /// An empty stream.
     pub(super) fn new(
         limits: Limits,
         memory: &MemoryBudget,
-        rewrite: EventRewrite,
+        tools: Option<Arc<ToolHeaders>>,
     ) -> RelayedEvents {
         RelayedEvents {
             events: EventCollector::new(limits, memory),
-            rewrite,
             cutting: 0,
             max: limits.max,
-            inserted: None,
+            tools,
         }
-    }
-
-    /// What is said in between comes from here.
-    pub(super) fn insert(&mut self, inserted: mpsc::Receiver<Bytes>) {
-        self.inserted = Some(inserted);
     }
 
     /// More bytes of the stream, as frames. Returns the event in front of them, if there was no room for it.
@@ -76,18 +66,6 @@ impl RelayedEvents {
         self.cutting == 0
     }
 
-    /// The next event of ours, if the stream is not amid one of the server's.
-    pub(super) fn poll_inserted(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
-        let between = self.is_between_events();
-        let Some(inserted) = self.inserted.as_mut().filter(|_| between) else {
-            return Poll::Pending;
-        };
-        match inserted.poll_recv(cx) {
-            Poll::Ready(Some(event)) => Poll::Ready(event),
-            Poll::Ready(None) | Poll::Pending => Poll::Pending,
-        }
-    }
-
     /// What the splitter made of the bytes, as frames.
     fn take(
         &mut self,
@@ -114,11 +92,10 @@ impl RelayedEvents {
         Ok(())
     }
 
-    /// Changes an event that has been recorded, if this stream's events are changed.
-    pub(super) fn rewrite(&mut self, frame: Frame) -> Result<Frame, LinkEnd> {
-        match &mut self.rewrite {
-            Some(rewrite) => rewrite(frame),
-            None => Ok(frame),
+    /// Notes the tools that an event lists.
+    pub(super) fn note_tools(&self, frame: &Frame) {
+        if let (Some(tools), Body::Whole(message)) = (&self.tools, &frame.body) {
+            tools.note(message);
         }
     }
 
