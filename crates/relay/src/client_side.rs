@@ -4,7 +4,6 @@ mod connections;
 mod departures;
 mod direct;
 mod extension_news;
-mod long_answers;
 mod requests;
 
 use std::cell::LazyCell;
@@ -18,7 +17,6 @@ use serde_json::json;
 
 use self::connections::ClientConnections;
 use self::departures::{WhenEnded, detach};
-use self::long_answers::LongAnswer;
 use crate::context::RelayContext;
 use crate::exchange::ToExtension;
 use crate::fault::{Delivered, RelayFault};
@@ -64,8 +62,6 @@ pub(crate) struct ClientSide {
     /// Boxed, as in other maps of a user: most have one entry, and a map makes room for four.
     sockets: FxHashMap<SocketId, Box<ClientSocket>>,
     connections: ClientConnections,
-    /// In the order in which they began.
-    long_answers: Vec<LongAnswer>,
     directory: BTreeMap<ExtensionId, KnownExtension>,
     rate: CommandRate,
     control_rate: CommandRate,
@@ -108,7 +104,6 @@ impl ClientSide {
             user: user.to_owned(),
             sockets: FxHashMap::default(),
             connections: ClientConnections::default(),
-            long_answers: Vec::new(),
             directory: BTreeMap::new(),
             rate: CommandRate::new(settings.rates.per_user, &clock),
             control_rate: CommandRate::new(settings.rates.control, &clock),
@@ -282,6 +277,16 @@ impl ClientSide {
 
     pub(crate) fn count(&self) -> usize {
         self.sockets.len()
+    }
+
+    /// A client's socket does not take what is written to it.
+    pub(crate) fn stalled(&mut self, socket: SocketId, context: &mut RelayContext<'_>) {
+        if let Some(outbox) = self.outbox(socket)
+            && !outbox.is_closing()
+        {
+            outbox.cut(RelayClose::NotRead("the client does not read"));
+            context.counters.slow_readers += 1;
+        }
     }
 
     fn send(&mut self, socket: SocketId, message: Message, context: &mut RelayContext<'_>) {

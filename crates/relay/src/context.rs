@@ -17,8 +17,6 @@ pub(crate) struct RelayContext<'a> {
     pub(crate) exchange: &'a mut dyn Exchange,
     /// Sockets that have something to write.
     pub(crate) sockets_with_output: &'a mut Vec<SocketId>,
-    /// Sockets of extensions that may be read on.
-    pub(crate) resumed: &'a mut Vec<SocketId>,
 }
 
 /// What the sides share.
@@ -30,7 +28,6 @@ pub(crate) struct SharedRelayState {
     pub(crate) audit: RelayAudit,
     pub(crate) exchange: LocalExchange,
     pub(crate) sockets_with_output: Vec<SocketId>,
-    pub(crate) resumed: Vec<SocketId>,
 }
 
 impl SharedRelayState {
@@ -42,7 +39,6 @@ impl SharedRelayState {
             counters: RelayCounters::default(),
             exchange: LocalExchange::default(),
             sockets_with_output: Vec::new(),
-            resumed: Vec::new(),
         }
     }
 
@@ -55,7 +51,6 @@ impl SharedRelayState {
             audit: &mut self.audit,
             exchange: &mut self.exchange,
             sockets_with_output: &mut self.sockets_with_output,
-            resumed: &mut self.resumed,
         }
     }
 }

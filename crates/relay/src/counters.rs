@@ -3,7 +3,7 @@
 use crate::fault::RelayFault;
 
 /// How many counters there are.
-const COUNT: usize = 22;
+const COUNT: usize = 21;
 
 /// Counts since a user's first socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,8 +50,6 @@ pub struct RelayCounters {
     pub silent_peers: u64,
     /// Sockets that were closed with 1009, for a message that is too long to be read.
     pub oversized: u64,
-    /// Answers that ended in the middle, and their client's socket with them.
-    pub cut_answers: u64,
 }
 
 impl RelayCounters {
@@ -113,7 +111,6 @@ impl RelayCounters {
             slow_readers,
             silent_peers,
             oversized,
-            cut_answers,
         } = self;
         [
             ("sockets_opened", sockets_opened),
@@ -137,7 +134,6 @@ impl RelayCounters {
             ("slow_readers", slow_readers),
             ("silent_peers", silent_peers),
             ("oversized", oversized),
-            ("cut_answers", cut_answers),
         ]
     }
 }

@@ -46,16 +46,12 @@ pub struct RelaySocket {
     pub caller: Option<Arc<Caller>>,
 }
 
-/// What a link cannot say: how its socket is closed, and how long its messages are and may be.
+/// What a link cannot say: how its socket is closed, and how long its messages may be.
 pub trait RelaySocketHandle: Send + Sync {
     /// With what the socket is closed when its writer is.
     fn set_close(&self, code: u16, reason: &str);
     /// How long messages of the peer may be from now on.
     fn set_max_message(&self, bytes: usize);
-    /// Long messages of the peer come in pieces from now on, whatever their length.
-    fn pass_pieces(&self);
-    /// How long the message is whose first piece was read last, as far as that was known then.
-    fn announced_length(&self) -> usize;
     /// Of how many messages at least one byte was written, so far, also if writing has failed meanwhile.
     fn messages_begun(&self) -> u64;
     /// What the peer did to end the socket, if that is to be counted.

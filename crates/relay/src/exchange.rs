@@ -42,10 +42,6 @@ pub(crate) enum ToExtension {
     Command(Box<Command>),
     /// How many clients of the user the sender has.
     ClientCount(usize),
-    /// So many more bytes of a long answer can be taken.
-    AnswerCredit { command: CommandKey, bytes: usize },
-    /// Nobody wants the rest of a long answer.
-    SkipAnswer { command: CommandKey },
 }
 
 /// From an extension's side.
@@ -67,20 +63,6 @@ pub(crate) enum ToClients {
         number: u64,
         outcome: Result<AnswerBody, RelayFault>,
     },
-    /// A command is answered by a long result. Its pieces follow, as many as the client's side gives credit for.
-    AnswerBegins {
-        extension: ExtensionId,
-        command: CommandKey,
-    },
-    /// A piece of the result.
-    AnswerPiece { command: CommandKey, bytes: Bytes },
-    /// The result is complete.
-    AnswerEnds { command: CommandKey },
-    /// It never will be.
-    AnswerCut {
-        command: CommandKey,
-        cause: AnswerCutCause,
-    },
     /// All open commands of a superseded socket have failed.
     Superseded { connection: RelayConnectionId },
     /// All open commands of a connection that is over have failed.
@@ -92,41 +74,22 @@ pub(crate) enum ToClients {
     },
 }
 
-/// What both sides know a command by. Each client's side has numbers of its own, so a number alone is not enough.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CommandKey {
-    pub(crate) connection: RelayConnectionId,
-    pub(crate) number: u64,
-}
-
 /// The answer of an extension, under the id that the extension knows.
 #[derive(Debug)]
 pub(crate) struct AnswerBody {
     pub(crate) message: Message,
-    /// What the client gets instead of one of its values.
-    pub(crate) edit: Option<(Span, Bytes)>,
+    /// What the client gets instead of some of its values.
+    pub(crate) edits: Vec<(Span, Bytes)>,
 }
 
 impl AnswerBody {
     /// The answer for the client that gave its command this id.
     pub(crate) fn under(&self, id: &Id) -> Message {
-        let edit = self.edit.as_ref();
-        let edits: Vec<(Span, &[u8])> = edit
-            .map(|(span, new)| (*span, &**new))
-            .into_iter()
-            .collect();
+        let edits = self.edits.iter().map(|(span, new)| (*span, &**new));
+        let edits: Vec<(Span, &[u8])> = edits.collect();
         let restated = self.message.restated(id, &edits);
         restated.unwrap_or_else(|| RelayFault::UnusableAnswer.answer(Some(id)))
     }
-}
-
-/// Why a long answer ends too early.
-#[derive(Debug)]
-pub(crate) enum AnswerCutCause {
-    /// Its client takes too little of it, and others wait for the extension.
-    NotRead,
-    /// Something else.
-    Failed(RelayFault),
 }
 
 /// Both sides in one process.

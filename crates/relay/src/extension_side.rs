@@ -7,11 +7,8 @@ mod direct;
 mod extension;
 mod failures;
 mod forgotten;
-mod forwarded_answer;
-mod long_messages;
 mod own_tab;
 mod plain_ids;
-mod result_scanner;
 mod shared_debugger;
 mod turns;
 
@@ -22,7 +19,6 @@ use mcp_proxy_wire::{Kind, Message};
 use serde_json::json;
 
 use self::extension::Extension;
-pub use self::long_messages::{MessagePiece, PiecePlace};
 use crate::context::RelayContext;
 use crate::exchange::{ToClients, ToExtension};
 use crate::fault::{Delivered, RelayFault};
@@ -184,27 +180,6 @@ impl ExtensionSide {
         }
     }
 
-    /// A piece of a long message. Returns the message if the relay has to read it as a whole, with its last piece.
-    pub(crate) fn piece(
-        &mut self,
-        socket: SocketId,
-        piece: MessagePiece,
-        context: &mut RelayContext<'_>,
-    ) -> Option<Message> {
-        let (id, known) = self.at(socket)?;
-        match known.outbox.is_closing() {
-            true => None,
-            false => known.piece(&id, piece, context),
-        }
-    }
-
-    /// Whether a further piece of a long message can be taken.
-    pub(crate) fn has_room(&self, socket: SocketId) -> bool {
-        let id = self.of_socket(socket);
-        let known = id.and_then(|id| self.extensions.get(id));
-        known.is_none_or(|known| known.has_room())
-    }
-
     /// Nothing more is written to a socket. `begun` is how many messages it got at least one byte of.
     pub(crate) fn messages_begun(&mut self, socket: SocketId, begun: u64) {
         if let Some((_, known)) = self.at(socket) {
@@ -282,10 +257,6 @@ impl ExtensionSide {
                     .to_clients(ToClients::Superseded { connection });
             }
             ToExtension::Command(command) => known.enqueue(*command, context),
-            ToExtension::AnswerCredit { command, bytes } => {
-                known.add_credit(&command, bytes, context);
-            }
-            ToExtension::SkipAnswer { command } => known.skip_answer(&command, context),
             ToExtension::ClientCount(count) => {
                 if self.client_count != count {
                     self.client_count = count;
@@ -315,16 +286,11 @@ impl ExtensionSide {
         let mut next = now.elapsed + settings.status_interval;
         for (id, known) in &mut self.extensions {
             known.expire(context);
-            known.expire_long(context);
             if known.has_ready() {
                 // A command may have waited for one that has failed.
                 context.sockets_with_output.extend(known.socket);
             }
-            let deadlines = [
-                known.next_deadline(now.elapsed),
-                known.long_deadline(settings),
-            ];
-            for deadline in deadlines.into_iter().flatten() {
+            if let Some(deadline) = known.next_deadline(now.elapsed) {
                 next = next.min(deadline);
             }
             if known.socket.is_none() || known.outbox.is_closing() {

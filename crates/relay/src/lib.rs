@@ -42,13 +42,13 @@ pub use driver::{
     CheckedToken, KeyRefresh, PeerFailure, RelayDriver, RelayOptions, RelaySocket,
     RelaySocketHandle, TokenCheck,
 };
-pub use extension_side::{MessagePiece, NewExtension, PiecePlace};
+pub use extension_side::NewExtension;
 pub use fault::{Delivered, RelayFault};
 pub use ids::{ExtensionId, IdSource, RelayConnectionId, SocketId};
 pub use opening::{
     AuthenticationStep, Credentials, SocketAuthentication, SocketPath, SocketRole, TokenRefusal,
 };
-pub use outbox::{AnswerPart, AnswerPiece, RelayClose, SocketOutput};
+pub use outbox::{RelayClose, SocketOutput};
 pub use policy::{PolicyList, RelayPolicy};
 pub use settings::{CommandIdMode, RelayAccess, RelayRates, RelaySettings};
 pub use time::RelayTime;

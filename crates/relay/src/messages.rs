@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use bytes::Bytes;
 use mcp_proxy_wire::{Id, IdKey, Message, Span, fold_name, json_string};
 use memchr::memmem::Finder;
 use serde_json::{Value, json};
@@ -155,17 +154,6 @@ pub(crate) fn result(id: &Id, value: &Value) -> Message {
     let id = String::from_utf8_lossy(id.token());
     Message::parse(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{value}}}"#))
 }
-
-/// What stands in front of the result of an answer that is written in pieces.
-pub(crate) fn answer_beginning(id: &Id) -> Bytes {
-    let id = id.token();
-    [br#"{"jsonrpc":"2.0","id":"#, id, br#","result":"#]
-        .concat()
-        .into()
-}
-
-/// What stands behind it.
-pub(crate) const ANSWER_END: &[u8] = b"}";
 
 /// A request with raw parameters.
 pub(crate) fn request(id: &Id, method: &str, params: Option<&[u8]>) -> Message {

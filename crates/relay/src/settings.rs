@@ -37,15 +37,11 @@ pub struct RelaySettings {
     /// Whether every extension is treated as one that attaches to a single tab for all clients, and not only those that send
     /// `build_info`.
     pub shared_debugger: bool,
-    /// The longest command.
-    pub max_command: usize,
-    /// The longest answer.
-    pub max_answer: usize,
-    /// How long a client may take nothing of a long answer while others wait for its extension.
-    pub stall: Duration,
+    /// The longest command, and the longest answer.
+    pub max_message: usize,
     /// Bytes of messages that wait for a client. Only one that does not read has more.
     pub max_outbox: usize,
-    /// Counts messages that are collected, and those that wait for clients.
+    /// Counts messages that wait for clients.
     pub memory: MemoryBudget,
     /// How often commands may come.
     pub rates: RelayRates,
@@ -142,9 +138,7 @@ impl Default for RelaySettings {
             multi_connection: false,
             id_mode: CommandIdMode::default(),
             shared_debugger: false,
-            max_command: 16 << 20,
-            max_answer: 128 << 20,
-            stall: Duration::from_secs(5),
+            max_message: 64 << 20,
             max_outbox: 256 << 20,
             memory: MemoryBudget::default(),
             rates: RelayRates::default(),

@@ -10,7 +10,7 @@ use crate::audit::RelayAuditEvent;
 use crate::client_side::{ClientSide, NewClient};
 use crate::context::{RelayContext, SharedRelayState};
 use crate::counters::RelayCounters;
-use crate::extension_side::{ExtensionSide, MessagePiece, NewExtension};
+use crate::extension_side::{ExtensionSide, NewExtension};
 use crate::fault::RelayFault;
 use crate::ids::{IdSource, SocketId};
 use crate::opening::{self, Credentials};
@@ -164,32 +164,6 @@ impl UserRelay {
         });
     }
 
-    /// A piece of a long message of an extension. Returns the message if the relay has to read it as a whole, with its last
-    /// piece: it is then to be treated like one that came whole. See [`UserRelay::has_room`].
-    pub fn piece(
-        &mut self,
-        socket: SocketId,
-        piece: MessagePiece,
-        now: RelayTime,
-    ) -> Option<Message> {
-        let whole = self.run(now, |_, extensions, context| {
-            extensions.piece(socket, piece, context)
-        });
-        let stalled = now.elapsed + self.shared.settings.stall;
-        self.next_tick = self.next_tick.min(stalled);
-        whole
-    }
-
-    /// Whether an extension's socket may be read on. If not, [`UserRelay::resumed`] will name it.
-    pub fn has_room(&self, socket: SocketId) -> bool {
-        self.extensions.has_room(socket)
-    }
-
-    /// The sockets of extensions that may be read on since the last call.
-    pub fn resumed(&mut self) -> Vec<SocketId> {
-        std::mem::take(&mut self.shared.resumed)
-    }
-
     /// Nothing more is written to an extension's socket. `begun` is how many of the messages taken for it were written at least
     /// in part; nothing of the others was or will be.
     pub fn messages_begun(&mut self, socket: SocketId, begun: u64) {
@@ -270,13 +244,11 @@ impl UserRelay {
     /// What to write to a socket now: about `budget` bytes.
     pub fn take(&mut self, socket: SocketId, budget: usize, now: RelayTime) -> SocketOutput {
         if let Some(outbox) = self.replaced.get_mut(&socket) {
-            let mut output = SocketOutput::default();
-            outbox.take(budget, &mut output);
-            return output;
+            return outbox.take(budget);
         }
         self.run(now, |clients, extensions, context| {
-            match clients.take(socket, budget, context) {
-                Some(output) => output,
+            match clients.outbox(socket) {
+                Some(outbox) => outbox.take(budget),
                 None => extensions.take(socket, budget, context),
             }
         })

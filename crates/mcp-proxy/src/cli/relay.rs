@@ -9,7 +9,6 @@ use mcp_proxy_hub::config::MAX_THREADS;
 use super::ProxyArgs;
 use super::number::from_one_to;
 use super::relay_protocol::RelayProtocolArgs;
-use super::size::size_above_zero;
 use super::time::time_from;
 
 /// Where clients and extensions connect unless told otherwise.
@@ -115,14 +114,6 @@ pub struct RelayArgs {
     /// Maximum number of connections of one user
     #[arg(long, value_name = "N", default_value = "64", value_parser = from_one_to::<NonZeroUsize>(MAX_CONNECTIONS), help_heading = "Limits")]
     pub max_connections: NonZeroUsize,
-
-    /// The largest command, in bytes or with K, M, G
-    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size_above_zero, help_heading = "Limits")]
-    pub max_command: u64,
-
-    /// The largest answer of an extension
-    #[arg(long, value_name = "SIZE", default_value = "128M", value_parser = size_above_zero, help_heading = "Limits")]
-    pub max_answer: u64,
 
     /// Threads of the program [default: the number of cores]
     #[arg(long, value_name = "N", value_parser = from_one_to::<NonZeroUsize>(MAX_THREADS.into()), help_heading = "Limits")]
@@ -232,13 +223,12 @@ pub struct RelayPairArgs {
 
 /// Flags about one MCP server, and about HTTP sessions, mean nothing here; some others mean something else.
 pub fn adapt_flags(arg: clap::Arg) -> clap::Arg {
-    const HIDDEN: [&str; 7] = [
+    const HIDDEN: [&str; 6] = [
         "listen",
         "auth_token_file",
         "max_sessions",
         "stateless",
         "idle_timeout",
-        "max_message",
         "stall_timeout",
     ];
     let arg = super::serve::hide_server_flags(arg);
@@ -256,6 +246,7 @@ pub fn adapt_flags(arg: clap::Arg) -> clap::Arg {
         "allow_origin" => arg.help(
             "A web origin whose pages may connect, such as `https://app.example` (repeatable)",
         ),
+        "max_message" => arg.help("The largest command or answer, in bytes or with K, M, G"),
         "tls_cert" => arg.help("Certificate chain for clients and browsers (PEM)"),
         hidden if HIDDEN.contains(&hidden) => arg.hide(true),
         _ => arg,

@@ -160,8 +160,6 @@ fn settings(args: &RelayArgs) -> Result<RelaySettings> {
         command_timeout: args.command_timeout,
         resume_window: args.resume_window,
         max_connections: args.max_connections.get(),
-        max_command: usize::try_from(args.max_command).unwrap_or(usize::MAX),
-        max_answer: usize::try_from(args.max_answer).unwrap_or(usize::MAX),
         rates: RelayRates {
             per_user: args.user_rate.get(),
             per_connection: args.connection_rate.get(),

@@ -97,6 +97,7 @@ pub async fn start(
         },
         settings: RelaySettings {
             memory: run.memory().clone(),
+            max_message: config.limits.message,
             ..relay.settings.clone()
         },
         check: tokens.check,

@@ -80,8 +80,7 @@ fn mistakes_are_named() {
         ("relay --allow-host https://x.test", "--allow-host"),
         ("relay --allow-host x.test:443", "--allow-host"),
         ("relay --allow-host 2001:db8::1", "--allow-host"),
-        ("relay --max-command 0", "--max-command"),
-        ("relay --max-answer 0", "--max-answer"),
+        ("relay --direct --max-message 0", "--max-message"),
         ("relay --revoked-file /", "--revoked-file"),
         (
             "relay --revoked-file none --jwks /",

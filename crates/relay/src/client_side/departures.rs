@@ -30,7 +30,6 @@ impl ClientSide {
         let Some(gone) = self.sockets.remove(&socket) else {
             return;
         };
-        self.abandon_answers(socket, context);
         if gone.can_resume {
             let until = context.now.elapsed + context.settings.resume_window;
             for (id, extension) in self.connections.suspend_all_of_socket(socket, until) {
@@ -180,7 +179,6 @@ impl ClientSide {
                     self.send(socket, answer, context);
                 }
                 WhenEnded::Close(close) => {
-                    self.fail_waiting_answers(socket, close, context);
                     if let Some(outbox) = self.outbox(socket) {
                         outbox.close(close);
                         context.sockets_with_output.push(socket);

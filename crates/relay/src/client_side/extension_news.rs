@@ -30,14 +30,6 @@ impl ClientSide {
                 number,
                 outcome,
             } => self.answered(&connection, number, &outcome, context),
-            ToClients::AnswerBegins { extension, command } => {
-                self.begin_answer(extension, command, context);
-            }
-            ToClients::AnswerPiece { command, bytes } => {
-                self.add_to_answer(&command, bytes, context);
-            }
-            ToClients::AnswerEnds { command } => self.end_answer(&command, context),
-            ToClients::AnswerCut { command, cause } => self.cut_answer(&command, cause, context),
             ToClients::Superseded { connection } => self.superseded(&connection, context),
             ToClients::Detached { connection } => self.ended(&connection, context),
             ToClients::Notification {
@@ -102,88 +94,5 @@ impl ClientSide {
             let notice = messages::notification(messages::DISCONNECTED, &params);
             self.send(socket, notice, context);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use bytes::Bytes;
-    use mcp_proxy_wire::Message;
-
-    use super::*;
-    use crate::client_side::NewClient;
-    use crate::context::SharedRelayState;
-    use crate::exchange::CommandKey;
-    use crate::ids::{IdSource, SocketId};
-    use crate::rates::RateClock;
-    use crate::settings::RelaySettings;
-    use crate::time::RelayTime;
-
-    /// The sides know each other by messages alone: how many clients there are is one, and answers are told apart by their
-    /// connections, because another client's side has the same numbers.
-    #[test]
-    fn messages_of_an_extensions_side_are_all_that_a_clients_side_needs() {
-        let (settings, socket) = (RelaySettings::default(), SocketId(1));
-        let mut clients = ClientSide::new("ada", &settings, RateClock::default());
-        let mut shared = SharedRelayState::new("ada", settings, IdSource::Counting(0));
-        let mut context = shared.context(RelayTime::default());
-        let new = NewClient {
-            expires_at: i64::MAX,
-            ..NewClient::default()
-        };
-        clients.join(socket, &new, &mut context);
-        let extension = ExtensionId::named("ext-chrome");
-        let online = ToClients::Online {
-            extension: extension.clone(),
-            name: "Chrome".to_owned(),
-        };
-        clients.receive(online, &mut context);
-        for request in [
-            r#"{"id":1,"method":"connect","params":{"extension_id":"ext-chrome"}}"#,
-            r#"{"id":2,"method":"getTabs"}"#,
-        ] {
-            clients.message(socket, Message::parse(request), &mut context);
-        }
-        let other = context.ids.connection();
-        let sent: Vec<_> = shared.exchange.for_extensions.drain(..).collect();
-        let [
-            (_, ToExtension::ClientCount(1)),
-            (_, ToExtension::Attach { .. }),
-            (_, ToExtension::Command(command)),
-        ] = &sent[..]
-        else {
-            panic!("{sent:?}");
-        };
-        let own = CommandKey {
-            connection: command.connection.clone(),
-            number: command.number,
-        };
-        let other = CommandKey {
-            connection: other,
-            number: command.number,
-        };
-        let piece = |command: &CommandKey, text: &'static str| ToClients::AnswerPiece {
-            command: command.clone(),
-            bytes: Bytes::from_static(text.as_bytes()),
-        };
-        let mut context = shared.context(RelayTime::default());
-        for message in [
-            ToClients::AnswerBegins {
-                extension,
-                command: own.clone(),
-            },
-            piece(&other, "another's"),
-            piece(&own, "[]"),
-            ToClients::AnswerEnds {
-                command: other.clone(),
-            },
-            ToClients::AnswerEnds { command: own },
-        ] {
-            clients.receive(message, &mut context);
-        }
-        let output = clients.take(socket, 1 << 20, &mut context).unwrap();
-        let pieces: Vec<&[u8]> = output.pieces.iter().map(|piece| &piece.bytes[..]).collect();
-        let answer = br#"{"jsonrpc":"2.0","id":2,"result":[]}"#;
-        assert_eq!(pieces.concat(), answer);
     }
 }

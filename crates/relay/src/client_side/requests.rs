@@ -145,12 +145,12 @@ impl ClientSide {
     ) -> Result<(), RelayFault> {
         self.connect_directly(socket, context)?;
         let settings = context.settings;
-        if self.connections.has_open(socket, &id) || self.is_answering(socket, &id) {
+        if self.connections.has_open(socket, &id) {
             return Err(RelayFault::InvalidRequest("a request with this id is open"));
         }
         let (own, connection) = self.connections.choose(socket, named)?;
-        if message.len() > settings.max_command {
-            return Err(RelayFault::TooLarge(settings.max_command));
+        if message.len() > settings.max_message {
+            return Err(RelayFault::TooLarge(settings.max_message));
         }
         settings
             .policy

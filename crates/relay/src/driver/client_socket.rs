@@ -7,10 +7,7 @@ use mcp_proxy_core::{
     BoxFuture, CarryEnd, FrameReader, FrameWriter, Link, LinkEnd, LinkFailure, NewConnection,
     OutgoingFrame, Peer, carry,
 };
-use mcp_proxy_wire::{
-    Body, Chunk, ErrorCode, Frame, Kind, Message, Origin, Side, StreamId, Transport,
-    TransportEnvelope,
-};
+use mcp_proxy_wire::{Body, ErrorCode, Frame, Kind, Message, Side, Transport};
 use tokio::sync::{Mutex, Notify};
 
 use super::known_tokens::KnownTokens;
@@ -20,7 +17,7 @@ use super::{RelayDriver, RelaySocketHandle};
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::SocketId;
 use crate::opening;
-use crate::outbox::{AnswerPart, AnswerPiece, RelayClose};
+use crate::outbox::RelayClose;
 use crate::settings::RelayAccess;
 
 /// What the record calls the server of a client's conversation.
@@ -76,7 +73,6 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, socket: Authe
             has_left: Arc::clone(&has_left),
             handle,
             closed: None,
-            is_inside_answer: false,
         },
         ToRelay {
             driver: Arc::clone(driver),
@@ -291,8 +287,6 @@ struct FromRelay {
     has_left: Arc<AtomicBool>,
     handle: Arc<dyn RelaySocketHandle>,
     closed: Option<RelayClose>,
-    /// The first piece of a long answer was passed on, and the last one was not.
-    is_inside_answer: bool,
 }
 
 impl FrameReader for FromRelay {
@@ -300,7 +294,7 @@ impl FrameReader for FromRelay {
         Box::pin(async move {
             loop {
                 if let Some(close) = self.closed {
-                    return Err(closed(close, self.is_inside_answer));
+                    return Err(closed(close));
                 }
                 let output = self.user.take(self.id, self.driver.now());
                 if let Some(close) = output.close {
@@ -308,10 +302,6 @@ impl FrameReader for FromRelay {
                     self.closed = Some(close);
                 }
                 into.extend(output.messages.into_iter().map(server_frame));
-                if let Some(piece) = output.pieces.last() {
-                    self.is_inside_answer = piece.part != AnswerPart::Last;
-                }
-                into.extend(output.pieces.into_iter().map(piece_frame));
                 if !into.is_empty() {
                     return Ok(());
                 }
@@ -327,8 +317,8 @@ impl FrameReader for FromRelay {
 }
 
 /// The end of a conversation that the relay closes. Requests that are still open are answered with this.
-fn closed(close: RelayClose, is_inside_answer: bool) -> LinkEnd {
-    let fault = close.fault_of_unanswered(is_inside_answer);
+fn closed(close: RelayClose) -> LinkEnd {
+    let fault = close.fault_of_unanswered();
     LinkEnd::Failed(LinkFailure {
         side: Side::Server,
         code: ErrorCode(fault.code()),
@@ -336,23 +326,4 @@ fn closed(close: RelayClose, is_inside_answer: bool) -> LinkEnd {
         orderly: true,
         data: Some(fault.data()),
     })
-}
-
-/// A piece of an answer.
-fn piece_frame(piece: AnswerPiece) -> Frame {
-    let chunk = Chunk {
-        wire: piece.bytes.clone(),
-        message: piece.bytes,
-    };
-    let body = match piece.part {
-        AnswerPart::First => Body::Open(chunk),
-        AnswerPart::Middle => Body::More(chunk),
-        AnswerPart::Last => Body::Close(chunk),
-    };
-    Frame::new(
-        StreamId::Only,
-        Origin::Server,
-        TransportEnvelope::Bare,
-        body,
-    )
 }

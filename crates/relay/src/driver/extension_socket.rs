@@ -9,7 +9,6 @@ use tokio::sync::Notify;
 use super::opening_socket::{self, AuthenticatedSocket};
 use super::shared_user::SharedUser;
 use super::{RelayDriver, RelaySocketHandle};
-use crate::extension_side::{MessagePiece, PiecePlace};
 use crate::ids::SocketId;
 
 /// Serves an extension until its socket ends or the relay closes it.
@@ -30,7 +29,7 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, socket: Authe
     let (mut reader, mut writer) = (link.reader, link.writer);
     let begun_before = handle.messages_begun();
     let end = {
-        let reading = read(driver, &user, id, &mut *reader, &*handle, early);
+        let reading = read(driver, &user, id, &mut *reader, early);
         let writing = write(driver, &user, id, &mut *writer, &*handle, &output_ready);
         tokio::select! {
             end = reading => end,
@@ -52,55 +51,17 @@ async fn read(
     user: &SharedUser,
     id: SocketId,
     reader: &mut dyn FrameReader,
-    handle: &dyn RelaySocketHandle,
     mut frames: Vec<Frame>,
 ) -> LinkEnd {
     loop {
-        // Boxed, because it is large, and an extension that idles would have room for it.
-        Box::pin(take_frames(driver, user, id, handle, &mut frames)).await;
+        let messages = frames.drain(..).filter_map(|frame| match frame.body {
+            Body::Whole(message) => Some(message),
+            _ => None,
+        });
+        take_messages(driver, user, id, messages).await;
         if let Err(end) = reader.read(&mut frames).await {
             return end;
         }
-    }
-}
-
-async fn take_frames(
-    driver: &RelayDriver,
-    user: &SharedUser,
-    id: SocketId,
-    handle: &dyn RelaySocketHandle,
-    frames: &mut Vec<Frame>,
-) {
-    let mut bodies = frames.drain(..).map(|frame| frame.body).peekable();
-    while let Some(body) = bodies.next() {
-        let (chunk, place) = match body {
-            Body::Empty => continue,
-            Body::Whole(message) => {
-                let next = || match bodies.next_if(|body| matches!(body, Body::Whole(_))) {
-                    Some(Body::Whole(message)) => Some(message),
-                    _ => None,
-                };
-                let messages = std::iter::once(message).chain(std::iter::from_fn(next));
-                take_messages(driver, user, id, messages).await;
-                continue;
-            }
-            Body::Open(chunk) => {
-                let announced = handle.announced_length();
-                (chunk, PiecePlace::First { announced })
-            }
-            Body::More(chunk) => (chunk, PiecePlace::Middle),
-            Body::Close(chunk) => (chunk, PiecePlace::Last),
-        };
-        let piece = MessagePiece {
-            bytes: chunk.message,
-            place,
-        };
-        let whole = user.change(driver.now(), |relay, now| relay.piece(id, piece, now));
-        if let Some(message) = whole {
-            take_messages(driver, user, id, std::iter::once(message)).await;
-        }
-        // What is not read is not sent: so the extension waits for a client that reads slowly.
-        user.until_room(id).await;
     }
 }
 

@@ -22,8 +22,9 @@ use crate::outbox::{RelayClose, SocketOutput};
 use crate::settings::RelayAccess;
 use crate::user::UserRelay;
 
-/// How much larger than allowed a command may be and still get an answer.
-const REFUSED_BYTES: usize = 1 << 20;
+/// A message that is too large is refused in words if it is at most this many times as large as allowed. A larger one closes the
+/// socket.
+const REFUSED_FACTOR: usize = 2;
 /// How long a peer may take to agree to a close.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
 /// How long a socket may be silent in direct mode before it is taken for what its path says.
@@ -90,18 +91,8 @@ pub(super) async fn open(
         address: address(&socket),
     });
     let settings = &driver.options.settings;
-    match credentials.role {
-        // A command that is a little too large is refused in words.
-        SocketRole::Client => {
-            let refused = settings.max_command.saturating_add(REFUSED_BYTES);
-            socket.handle.set_max_message(refused);
-        }
-        // An answer that is too large must not cost the extension its socket.
-        SocketRole::Extension => {
-            socket.handle.pass_pieces();
-            socket.handle.set_max_message(usize::MAX);
-        }
-    }
+    let longest = settings.max_message.saturating_mul(REFUSED_FACTOR);
+    socket.handle.set_max_message(longest);
     let (user, output_ready) = join(driver, id, &credentials, &checked);
     let name = credentials.name.or(credentials.client_id);
     Some(AuthenticatedSocket {

@@ -36,8 +36,6 @@ struct UserState {
 
 struct OpenSocket {
     writer: Arc<Notify>,
-    /// Waits while an extension's long message cannot be taken.
-    reader: Arc<Notify>,
     token: CheckedToken,
 }
 
@@ -88,11 +86,6 @@ impl SharedUser {
                 open.writer.notify_one();
             }
         }
-        for socket in state.relay.resumed() {
-            if let Some(open) = state.sockets.get(&socket) {
-                open.reader.notify_one();
-            }
-        }
         let next = state.relay.next_tick();
         if state.due != Some(next) {
             let before = state.due.replace(next);
@@ -124,7 +117,6 @@ impl SharedUser {
         let writer = Arc::new(Notify::new());
         let open = OpenSocket {
             writer: Arc::clone(&writer),
-            reader: Arc::default(),
             token,
         };
         lock(&self.state).sockets.insert(socket, Box::new(open));
@@ -139,20 +131,6 @@ impl SharedUser {
 
     pub(super) fn forget(&self, socket: SocketId) {
         lock(&self.state).sockets.remove(&socket);
-    }
-
-    /// Waits until the relay can take more of an extension's long message.
-    pub(super) async fn until_room(&self, socket: SocketId) {
-        loop {
-            let resumed = {
-                let state = lock(&self.state);
-                match state.sockets.get(&socket) {
-                    Some(open) if !state.relay.has_room(socket) => Arc::clone(&open.reader),
-                    _ => return,
-                }
-            };
-            resumed.notified().await;
-        }
     }
 
     /// What to write to a socket now.

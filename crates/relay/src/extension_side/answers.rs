@@ -1,7 +1,7 @@
 //! What an extension says, and what it means for its connections and their tabs.
 
 use bytes::Bytes;
-use mcp_proxy_wire::{Id, Kind, Message, Span};
+use mcp_proxy_wire::{Id, IdKey, Kind, Message, Span};
 use serde_json::{Map, Value};
 
 use super::extension::{Extension, RelayQuestion, SentCommand};
@@ -39,25 +39,21 @@ impl Extension {
             self.note_late_answer(&key);
             return;
         };
-        let limit = context.settings.max_answer;
+        let limit = context.settings.max_message;
         // JSON-RPC 1.0 peers write `null` in the place of an error.
         let error = message.error();
         let error = error.filter(|error| message.slice(*error) != b"null");
         let outcome = match (message.kind(), message.result(), error) {
             _ if message.len() > limit => Err(RelayFault::TooLarge(limit)),
             (Kind::Error, _, Some(error)) => Ok(AnswerBody {
-                edit: self.error(&sent, message, error).map(|own| (error, own)),
+                edits: Vec::from_iter(self.error(&sent, message, error).map(|own| (error, own))),
                 message: message.clone(),
             }),
             (Kind::Response, Some(result), None) => {
                 let noted = self.note_tabs(&sent, message);
-                noted.map(|()| {
-                    let text = message.raw().slice(result.range());
-                    let own = self.result_with_own_tab(&sent.connection, &text);
-                    AnswerBody {
-                        edit: own.map(|own| (result, own)),
-                        message: message.clone(),
-                    }
+                noted.map(|()| AnswerBody {
+                    edits: self.own_tab_edits(&sent.connection, message, result),
+                    message: message.clone(),
                 })
             }
             _ => Err(RelayFault::UnusableAnswer),
@@ -66,6 +62,28 @@ impl Extension {
             self.forget_current(&sent);
         }
         answer(sent.connection, sent.number, outcome, context);
+    }
+
+    /// A command is answered, one way or the other.
+    fn finish_sent(&mut self, key: &IdKey) -> Option<SentCommand> {
+        let sent = self.sent.remove(key)?;
+        self.proven = self.proven.max(sent.place);
+        if let Some(known) = self.connections.get_mut(&sent.connection)
+            && sent.tab_use.acquires()
+        {
+            known.acquiring = known.acquiring.saturating_sub(1);
+        }
+        Some(sent)
+    }
+
+    /// The answer to a command is an error, or could not be read. If it was about another tab, the extension may be attached to
+    /// that one all the same.
+    fn forget_current(&mut self, sent: &SentCommand) {
+        if let Some(known) = self.connections.get_mut(&sent.connection)
+            && sent.tab_use.acquires()
+        {
+            known.current = None;
+        }
     }
 
     /// A replacement for an error that lacks a code or a text, has the extension's stack, or names a current tab. `None` if it needs

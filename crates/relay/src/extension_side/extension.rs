@@ -8,7 +8,6 @@ use rustc_hash::FxHashMap;
 
 use super::abandoned::AbandonedCommand;
 use super::attached::{AttachedConnection, QueuedCommand};
-use super::long_messages::LongMessage;
 use super::plain_ids::PlainIds;
 use super::shared_debugger::{SharedDebugger, TabSwitch};
 use super::turns::Turns;
@@ -52,8 +51,6 @@ pub(super) struct Extension {
     pub(super) debugger: Option<SharedDebugger>,
     /// Commands that were sent and not answered, by the id that the extension knows.
     pub(super) sent: FxHashMap<IdKey, SentCommand>,
-    /// What it is saying, if that is long.
-    pub(super) long: LongMessage,
     /// Those that nobody waits for any more.
     pub(super) abandoned: FxHashMap<IdKey, AbandonedCommand>,
     /// The relay's own questions.

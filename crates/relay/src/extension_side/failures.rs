@@ -14,7 +14,6 @@ impl Extension {
         fault: impl Fn(Delivered) -> RelayFault,
         context: &mut RelayContext<'_>,
     ) {
-        self.lose_long(fault(Delivered::Yes), context);
         let sent = std::mem::take(&mut self.sent);
         for (id, command) in &sent {
             // It may be carried out and answered all the same, even on another socket.

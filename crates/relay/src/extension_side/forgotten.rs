@@ -13,8 +13,6 @@ pub(super) fn answer(
 ) {
     let news = match message {
         ToExtension::ClientCount(_) => return,
-        // The rest of an answer is lost with its extension, which was told when that happened.
-        ToExtension::AnswerCredit { .. } | ToExtension::SkipAnswer { .. } => return,
         ToExtension::Suspend { .. } => None,
         ToExtension::Attach { .. } => Some(ToClients::Offline {
             extension: extension.clone(),

@@ -3,15 +3,17 @@
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use mcp_proxy_wire::Message;
+use mcp_proxy_wire::{Message, Span};
 use memchr::memmem::Finder;
 use serde_json::{Map, Value};
 
 use super::extension::Extension;
-use super::result_scanner::{CURRENT_TAB, ResultPart, ResultScanner};
 use crate::ids::RelayConnectionId;
 use crate::messages;
 use crate::tabs;
+
+/// The member of an answer that says which tab is current.
+const CURRENT_TAB: &str = "currentTab";
 
 static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(CURRENT_TAB));
 
@@ -21,29 +23,28 @@ pub(super) fn may_have_current_tab(text: &[u8]) -> bool {
 }
 
 impl Extension {
-    /// A result in which every current tab is the client's own. `None` if that is so already.
-    pub(super) fn result_with_own_tab(
+    /// The replacements that make every current tab in a result the client's own.
+    pub(super) fn own_tab_edits(
         &mut self,
         connection: &RelayConnectionId,
-        result: &Bytes,
-    ) -> Option<Bytes> {
-        if !may_have_current_tab(result) {
-            return None;
+        message: &Message,
+        result: Span,
+    ) -> Vec<(Span, Bytes)> {
+        let text = message.slice(result);
+        if !text.starts_with(b"{") || !may_have_current_tab(text) {
+            return Vec::new();
         }
-        let mut parts = Vec::new();
-        ResultScanner::default().push(result, &mut parts);
-        let mut text = Vec::with_capacity(result.len());
-        for part in parts {
-            let bytes = match part {
-                ResultPart::Plain(bytes) => bytes,
-                ResultPart::Tab(shown) => self.own_tab(connection, shown),
-            };
-            text.extend_from_slice(&bytes);
-        }
-        (text != **result).then(|| text.into())
+        let members = message.each_member(result).into_iter();
+        let shown = members.filter(|(name, _)| name == CURRENT_TAB);
+        let edit = |(_, value): (_, Span)| {
+            let shown = message.raw().slice(value.range());
+            let own = self.own_tab(connection, &shown);
+            (own != shown).then_some((value, own))
+        };
+        shown.filter_map(edit).collect()
     }
 
-    /// The same for an error and its data.
+    /// Replaces the current tab in an error and in its data.
     pub(super) fn put_own_tab_into(
         &mut self,
         connection: &RelayConnectionId,
@@ -51,7 +52,7 @@ impl Extension {
     ) {
         let mut put = |members: &mut Map<String, Value>| {
             if let Some(tab) = members.get_mut(CURRENT_TAB) {
-                let own = self.own_tab(connection, Some(tab.to_string().into()));
+                let own = self.own_tab(connection, &tab.to_string().into());
                 *tab = serde_json::from_slice(&own).unwrap_or_default();
             }
         };
@@ -62,25 +63,19 @@ impl Extension {
     }
 
     /// What a client is shown where an answer says which tab is current: its own tab, or nothing.
-    pub(super) fn own_tab(
-        &mut self,
-        connection: &RelayConnectionId,
-        shown: Option<Bytes>,
-    ) -> Bytes {
-        let tab = match &shown {
-            Some(shown) if shown.trim_ascii() == b"null" => return shown.clone(),
-            Some(shown) => tabs::tab_of(&Message::parse(shown.clone())),
-            None => None,
-        };
+    fn own_tab(&mut self, connection: &RelayConnectionId, shown: &Bytes) -> Bytes {
+        if **shown == *b"null" {
+            return shown.clone();
+        }
+        let tab = tabs::tab_of(&Message::parse(shown.clone()));
         let known = self.connections.get_mut(connection);
-        let current = known.and_then(|known| known.current.as_mut());
-        match (current, tab, shown) {
-            (Some(current), Some(tab), Some(shown)) if current.id == tab => {
+        match (known.and_then(|known| known.current.as_mut()), tab) {
+            (Some(current), Some(tab)) if current.id == tab => {
                 current.shown = shown.clone();
-                shown
+                shown.clone()
             }
-            (Some(current), ..) => current.shown.clone(),
-            (None, ..) => Bytes::from_static(b"null"),
+            (Some(current), _) => current.shown.clone(),
+            (None, _) => Bytes::from_static(b"null"),
         }
     }
 }

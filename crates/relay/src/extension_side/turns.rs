@@ -62,8 +62,7 @@ impl Extension {
 
     /// The relay's own messages, then commands, up to about `budget` bytes.
     pub(super) fn take(&mut self, budget: usize, context: &mut RelayContext<'_>) -> SocketOutput {
-        let mut output = SocketOutput::default();
-        self.outbox.take(budget, &mut output);
+        let mut output = self.outbox.take(budget);
         let is_closing = self.outbox.is_closing();
         if !is_closing {
             let status = self.connection_status.take();

@@ -1,6 +1,5 @@
 //! `currentTab` in an answer is the caller's own.
 
-use mcp_proxy_relay::PiecePlace;
 use mcp_proxy_wire::Message;
 
 use crate::scenes::{two_clients, with_tab};
@@ -41,8 +40,7 @@ fn the_current_tab_in_an_error_is_the_callers_own() {
         A<= {"jsonrpc":"2.0","id":4,"error":{"code":-32000,"message":"no","currentTab":{"id":11,"title":"a"},"data":{"currentTab":null}}}
         A> {"id":5,"method":"closeTab"}
         E< {"id":"conn-1:5"}
-        E>[ {"id":"conn-1:5","error":{"code":-1,"message":"no","data":{"current
-        E>] \u0054ab":{"id":11,"title":"newer"}}}}
+        E> {"id":"conn-1:5","error":{"code":-1,"message":"no","data":{"current\u0054ab":{"id":11,"title":"newer"}}}}
         A<= {"jsonrpc":"2.0","id":5,"error":{"code":-1,"message":"no","data":{"currentTab":{"id":11,"title":"newer"}}}}
         "#,
     );
@@ -69,37 +67,22 @@ fn every_current_tab_of_an_answer_is_the_callers_own() {
             format!(r#"{{"currentTab":{own},"currentTab":{own}}}"#),
         ),
     ] {
-        for is_long in [false, true] {
-            let request = format!(r#"{{"id":{id},"method":"screenshot"}}"#);
-            let (client, now) = (conversation.socket("A"), conversation.now());
-            let extension = conversation.socket("E");
-            conversation
-                .relay
-                .message(client, Message::parse(request), now);
-            let taken = conversation.relay.take(extension, 1 << 20, now).messages;
-            let asked = taken.last().unwrap().id().unwrap();
-            let asked = String::from_utf8(asked.token().to_vec()).unwrap();
-            let answer = format!(r#"{{"id":{asked},"result":{result}}}"#);
-            match is_long {
-                false => {
-                    let answer = Message::parse(answer);
-                    conversation.relay.message(extension, answer, now);
-                }
-                true => {
-                    let (front, back) = answer.split_at(answer.len() / 2);
-                    conversation.piece("E", front, PiecePlace::First { announced: 0 });
-                    conversation.piece("E", back, PiecePlace::Last);
-                }
-            }
-            let output = conversation.relay.take(client, 1 << 20, now);
-            let messages = output.messages.iter().map(|message| &message.raw()[..]);
-            let pieces = output.pieces.iter().map(|piece| &piece.bytes[..]);
-            let heard: Vec<&[u8]> = messages.chain(pieces).collect();
-            assert_eq!(
-                String::from_utf8(heard.concat()).unwrap(),
-                format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{expected}}}"#)
-            );
-        }
+        let request = format!(r#"{{"id":{id},"method":"screenshot"}}"#);
+        let (client, now) = (conversation.socket("A"), conversation.now());
+        let extension = conversation.socket("E");
+        conversation
+            .relay
+            .message(client, Message::parse(request), now);
+        let answer = format!(r#"{{"id":"conn-1:{id}","result":{result}}}"#);
+        conversation.relay.take(extension, 1 << 20, now);
+        conversation
+            .relay
+            .message(extension, Message::parse(answer), now);
+        let heard = conversation.relay.take(client, 1 << 20, now).messages;
+        assert_eq!(
+            std::str::from_utf8(heard[0].raw()).unwrap(),
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{expected}}}"#)
+        );
     }
 }
 
@@ -133,17 +116,30 @@ fn a_current_tab_in_any_form_is_the_callers_own() {
             E< {{"id":"conn-1:{id}"}}
             E> {{"id":"conn-1:{id}","result":{{"currentTab":{shown}}}}}
             A<= {{"jsonrpc":"2.0","id":{id},"result":{{"currentTab":{{"id":11,"title":"a"}}}}}}
-            A> {{"id":{id},"method":"screenshot"}}
-            E< {{"method":"screenshot"}}
             "#
         ));
-        conversation.continue_with(&format!(
-            r#"
-            E>[ {{"id":"conn-1:{id}#{place}","result":{{"currentTab":{shown},
-            E>] "data":""}}}}
-            A< {{"id":{id},"result":{{"currentTab":{{"id":11}}}}}}
-            "#,
-            place = id - 2
-        ));
     }
+}
+
+#[test]
+fn the_bytes_of_a_result_are_those_of_the_extension() {
+    let mut conversation = with_tab();
+    conversation.continue_with(
+        r#"
+        A> {"id":"\u0078","method":"screenshot"}
+        E< {"id":"conn-1:x"}
+        "#,
+    );
+    let (client, extension) = (conversation.socket("A"), conversation.socket("E"));
+    let now = conversation.now();
+    let answer =
+        r#"{ "id" : "conn-1:x", "result" : [1.0, "\u00e9", {"currentTab": 1e2} ] , "more": 1 }"#;
+    conversation
+        .relay
+        .message(extension, Message::parse(answer), now);
+    let heard = conversation.relay.take(client, 1 << 20, now).messages;
+    assert_eq!(
+        std::str::from_utf8(heard[0].raw()).unwrap(),
+        r#"{"jsonrpc":"2.0","id":"\u0078","result":[1.0, "\u00e9", {"currentTab": 1e2} ]}"#
+    );
 }

@@ -234,8 +234,6 @@ fn answers_of_peers_that_were_not_asked_have_no_effect() {
         E< {"id":"conn-1:3"}
         F> {"id":"conn-1:3","result":{"forged":true}}
         F> {"id":"conn-1:3","error":{"message":"forged"}}
-        F>[ {"id":"conn-1:3","result":{"forged":"
-        F>] at length"}}
         A> {"id":"conn-1:3","result":{"forged":true}}
         B+ client bob
         B< {"id":0}
@@ -245,7 +243,7 @@ fn answers_of_peers_that_were_not_asked_have_no_effect() {
         "#,
     );
     let counters = conversation.relay.counters();
-    assert_eq!((counters.late_answers, counters.ignored), (3, 2));
+    assert_eq!((counters.late_answers, counters.ignored), (2, 2));
 }
 
 #[test]

@@ -54,12 +54,6 @@ impl RelaySocketHandle for TestHandle {
 
     fn set_max_message(&self, _: usize) {}
 
-    fn pass_pieces(&self) {}
-
-    fn announced_length(&self) -> usize {
-        0
-    }
-
     fn messages_begun(&self) -> u64 {
         self.messages_begun.load(Ordering::Relaxed)
     }

@@ -1,5 +1,6 @@
 //! Limits: each has its own error, and none of them hurts anybody else.
 
+use mcp_proxy_core::MemoryBudget;
 use mcp_proxy_relay::{RelayRates, RelaySettings};
 use mcp_proxy_wire::Message;
 
@@ -124,7 +125,7 @@ fn a_user_has_a_limited_number_of_connections() {
 #[test]
 fn a_command_that_is_too_large_is_refused() {
     let settings = RelaySettings {
-        max_command: 60,
+        max_message: 60,
         ..RelaySettings::default()
     };
     let mut conversation = play_with(settings, "");
@@ -241,7 +242,7 @@ fn requests_to_the_relay_itself_are_limited_too() {
 #[test]
 fn an_answer_over_the_limit_fails_its_command_and_nothing_else() {
     let settings = RelaySettings {
-        max_answer: 60,
+        max_message: 60,
         ..RelaySettings::default()
     };
     let mut conversation = play_with(settings, CONNECTED);
@@ -272,4 +273,48 @@ fn ids_of_requests_are_short() {
         E< {{"id":"conn-1:2"}}
         "#
     ));
+}
+
+#[test]
+fn a5_an_answer_without_room_fails_alone() {
+    let memory = MemoryBudget::new(70_000);
+    let settings = RelaySettings {
+        memory: memory.clone(),
+        ..RelaySettings::default()
+    };
+    let mut conversation = play_with(settings, CONNECTED);
+    let long = "x".repeat(70_000);
+    conversation.continue_with(&format!(
+        r#"
+        A> {{"id":3,"method":"createTab"}}
+        E< {{"id":"conn-1:3"}}
+        E> {{"id":"conn-1:3","result":{{"tab":{{"id":12,"title":"{long}"}}}}}}
+        A< {{"id":3,"error":{{"code":-32006,"data":{{"reason":"no_room","delivered":true}}}}}}
+        A> {{"id":4,"method":"createTab"}}
+        E< {{"id":"conn-1:4"}}
+        E> {{"id":"conn-1:4","result":{{"tab":{{"id":13,"title":"b"}}}}}}
+        A< {{"id":4,"result":{{"tab":{{"id":13}}}}}}
+        "#
+    ));
+    assert_eq!((memory.used(), memory.refused()), (0, 1));
+}
+
+#[test]
+fn a5_a_client_whose_event_has_no_room_is_closed() {
+    let memory = MemoryBudget::new(70_000);
+    let settings = RelaySettings {
+        memory: memory.clone(),
+        ..RelaySettings::default()
+    };
+    let mut conversation = play_with(settings, CONNECTED);
+    conversation.continue_with(WITH_TAB);
+    let long = "x".repeat(70_000);
+    conversation.continue_with(&format!(
+        r#"
+        E> {{"method":"notifications/tab_info_update","params":{{"currentTab":{{"id":11,"title":"{long}"}}}}}}
+        A<! 1013
+        "#
+    ));
+    assert_eq!(conversation.relay.counters().slow_readers, 1);
+    assert_eq!((memory.used(), memory.refused()), (0, 1));
 }

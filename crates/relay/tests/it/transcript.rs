@@ -7,7 +7,6 @@
 //! | `E+ silent` | an extension that has said nothing about itself joins, as in direct mode |
 //! | `A+ /mcp` | socket A opens at this path, and has to show the token `token-ada` |
 //! | `A> {…}` | A says this |
-//! | `E>[ …`, `E>| …`, `E>] …` | E says the first, a further, the last piece of a long message |
 //! | `A< {…}` | A hears a message that has all of this in it |
 //! | `A<= {…}` | A hears exactly this |
 //! | `A<! 4409` | A is closed with this code |
@@ -16,17 +15,15 @@
 //! | `E\| 2` | E's writer takes everything from here on, and writes two messages of it |
 //! | `@ 31` | 31 seconds later |
 //!
-//! A long message is heard when its last piece is.
-//!
 //! At the end nobody may have heard anything more. `connection_status` and `status` are skipped unless they are expected.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use mcp_proxy_relay::{
-    AnswerPart, AuthenticationStep, CommandIdMode, Credentials, IdSource, MessagePiece, NewClient,
-    NewExtension, PiecePlace, RelayAccess, RelaySettings, RelayTime, SocketAuthentication,
-    SocketId, SocketOutput, SocketPath, SocketRole, TokenRefusal, UserRelay,
+    AuthenticationStep, CommandIdMode, Credentials, IdSource, NewClient, NewExtension, RelayAccess,
+    RelaySettings, RelayTime, SocketAuthentication, SocketId, SocketOutput, SocketPath, SocketRole,
+    TokenRefusal, UserRelay,
 };
 use mcp_proxy_wire::{Id, Message};
 use serde_json::Value;
@@ -49,12 +46,6 @@ pub struct Conversation {
     /// How many messages were written.
     written: BTreeMap<SocketId, u64>,
     heard: BTreeMap<SocketId, VecDeque<Heard>>,
-    /// Long messages that are heard in pieces.
-    begun: BTreeMap<SocketId, Vec<u8>>,
-    /// Sockets that read nothing.
-    pub deaf: Vec<SocketId>,
-    /// What was not read because of that.
-    missed: Vec<SocketId>,
     elapsed: Duration,
     line: String,
 }
@@ -86,9 +77,6 @@ impl Conversation {
             writable: BTreeMap::new(),
             written: BTreeMap::new(),
             heard: BTreeMap::new(),
-            begun: BTreeMap::new(),
-            deaf: Vec::new(),
-            missed: Vec::new(),
             elapsed: Duration::ZERO,
             line: String::new(),
         }
@@ -141,10 +129,6 @@ impl Conversation {
                     .messages_begun(socket, written.unwrap_or_default());
                 self.relay.socket_closed(socket, now);
             }
-            ">" if rest.starts_with(['[', '|', ']']) => {
-                let (sign, text) = rest.split_at(1);
-                self.say_piece(name, sign, text.strip_prefix(' ').unwrap_or(text));
-            }
             ">" => {
                 let message = Message::parse(rest.trim().to_owned());
                 self.speak(self.sockets[name], message);
@@ -159,26 +143,6 @@ impl Conversation {
             _ => self.expect(name, rest.trim()),
         }
         self.listen();
-    }
-
-    fn say_piece(&mut self, name: &str, sign: &str, text: &str) {
-        let place = match sign {
-            "[" => PiecePlace::First { announced: 0 },
-            "|" => PiecePlace::Middle,
-            _ => PiecePlace::Last,
-        };
-        self.piece(name, text, place);
-    }
-
-    /// Says a piece as a driver would.
-    pub fn piece(&mut self, name: &str, text: &str, place: PiecePlace) {
-        let (socket, now) = (self.sockets[name], self.now());
-        assert!(self.relay.has_room(socket), "{}: no room", self.line);
-        let bytes = text.to_owned().into();
-        let piece = MessagePiece { bytes, place };
-        if let Some(whole) = self.relay.piece(socket, piece, now) {
-            self.relay.message(socket, whole, now);
-        }
     }
 
     fn join(&mut self, name: &str, what: &str) {
@@ -285,22 +249,12 @@ impl Conversation {
     /// Takes what is to be written, as a driver would.
     pub fn listen(&mut self) {
         let now = self.now();
-        let deaf = &self.deaf;
-        let mut again: Vec<SocketId> = self
-            .missed
-            .extract_if(.., |socket| !deaf.contains(socket))
-            .collect();
         loop {
-            let mut sockets = self.relay.take_sockets_with_output();
-            sockets.append(&mut again);
+            let sockets = self.relay.take_sockets_with_output();
             if sockets.is_empty() {
                 return;
             }
             for socket in sockets {
-                if self.deaf.contains(&socket) {
-                    self.missed.push(socket);
-                    continue;
-                }
                 if self.stuck.contains(&socket) {
                     continue;
                 }
@@ -310,9 +264,6 @@ impl Conversation {
                     *writable -= output.messages.len();
                 }
                 *self.written.entry(socket).or_default() += output.messages.len() as u64;
-                if !output.pieces.is_empty() {
-                    again.push(socket);
-                }
                 self.note(socket, output);
             }
         }
@@ -321,22 +272,8 @@ impl Conversation {
     fn note(&mut self, socket: SocketId, output: SocketOutput) {
         let heard = self.heard.entry(socket).or_default();
         for message in output.messages {
-            let is_alone = !self.begun.contains_key(&socket);
-            assert!(is_alone, "a message inside of another");
             let value = serde_json::from_slice(message.raw()).expect("the relay writes JSON");
             heard.push_back(Heard::Message(value));
-        }
-        for piece in output.pieces {
-            if piece.part == AnswerPart::First {
-                assert_eq!(self.begun.insert(socket, Vec::new()), None);
-            }
-            let begun = self.begun.get_mut(&socket);
-            begun.expect("a first piece").extend(&piece.bytes);
-            if piece.part == AnswerPart::Last {
-                let message = self.begun.remove(&socket).unwrap();
-                let value = serde_json::from_slice(&message).expect("the relay writes JSON");
-                heard.push_back(Heard::Message(value));
-            }
         }
         if let Some(close) = output.close
             && !matches!(heard.back(), Some(Heard::Closed(_)))

@@ -101,14 +101,6 @@ impl RelaySocketHandle for Handle {
         self.0.set_max_message(bytes);
     }
 
-    fn pass_pieces(&self) {
-        self.0.pass_pieces();
-    }
-
-    fn announced_length(&self) -> usize {
-        self.0.announced_length()
-    }
-
     fn messages_begun(&self) -> u64 {
         self.0.messages_begun()
     }

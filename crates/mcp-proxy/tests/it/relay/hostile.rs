@@ -289,19 +289,19 @@ fn ids_of_another_users_connection_mean_nothing() {
 
 #[test]
 fn oversized_messages_hurt_only_their_sender() {
-    let relay = TestRelay::start(&["--no-record", "--max-command", "64K", "--max-answer", "1M"]);
+    let relay = TestRelay::start(&["--no-record", "--max-message", "1M"]);
     let mut extension = relay.extension("ada", "c");
     let mut client = relay.client("ada", "one");
     client.connect(2, "ext-c");
     let mut other = relay.client("ada", "two");
     let padding = |bytes: usize| json!({"x": "x".repeat(bytes)});
-    let refused = client.ask(3, "getTabs", &padding(100 << 10));
+    let refused = client.ask(3, "getTabs", &padding(3 << 19));
     assert_eq!(refused["error"]["code"], -32007, "{refused}");
     client.say(&json!({"id": 4, "method": "getTabs"}));
     let asked = extension.hear_command();
-    extension.say(&json!({"id": asked["id"], "result": padding(2 << 20)}));
+    extension.say(&json!({"id": asked["id"], "result": padding(3 << 19)}));
     assert_eq!(client.hear_answer(&json!(4))["error"]["code"], -32007);
-    client.say(&json!({"id": 5, "method": "getTabs", "params": padding(2 << 20)}));
+    client.say(&json!({"id": 5, "method": "getTabs", "params": padding(3 << 20)}));
     assert_eq!(u16::from(client.hear_close().code), 1009);
     drop(client);
     relay.until_counted("oversized", 1);

@@ -1,11 +1,11 @@
 //! What the peers of a relay know, do and check: the model that random events are played against.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
 
 use mcp_proxy_relay::{
-    AnswerPart, MessagePiece, NewClient, NewExtension, PiecePlace, RelayAccess, RelaySettings,
-    RelayTime, SocketId, SocketOutput, UserRelay,
+    NewClient, NewExtension, RelayAccess, RelaySettings, RelayTime, SocketId, SocketOutput,
+    UserRelay,
 };
 use mcp_proxy_wire::{Id, Message};
 use serde_json::{Value, json};
@@ -45,16 +45,12 @@ pub(super) struct ClientEnd {
     doubtful: HashSet<String>,
     /// Its connections, as it was told.
     connections: Vec<String>,
-    /// A long message so far.
-    begun: Option<Vec<u8>>,
     pub(super) is_closed: bool,
 }
 
 struct ExtensionEnd {
     socket: SocketId,
     asked: Vec<Value>,
-    /// The rest of a long message.
-    saying: VecDeque<MessagePiece>,
     is_closed: bool,
 }
 
@@ -103,7 +99,6 @@ impl World {
                     failed: HashSet::new(),
                     doubtful: HashSet::new(),
                     connections: Vec::new(),
-                    begun: None,
                     is_closed: false,
                 };
                 self.clients.insert(client, end);
@@ -126,7 +121,6 @@ impl World {
                 let end = ExtensionEnd {
                     socket,
                     asked: Vec::new(),
-                    saying: VecDeque::new(),
                     is_closed: false,
                 };
                 if let Some(old) = self.extensions.insert(extension, end) {
@@ -152,28 +146,19 @@ impl World {
                     }
                     _ => r#"{"id":"ext:1","method":"anything"}"#,
                 };
-                if end.saying.is_empty() {
-                    relay.message(end.socket, Message::parse(text), self.time());
-                }
+                relay.message(end.socket, Message::parse(text), self.time());
             }
             Event::ExtensionForges(extension, forgery) => {
                 let Some(id) = self.open_question(forgery.which) else {
                     return;
                 };
                 let now = self.time();
-                let end = self.extensions.get_mut(&extension);
-                // What it was asked itself it may answer, and nothing can come in the middle of a message.
+                let end = self.extensions.get(&extension);
+                // What it was asked itself it may answer.
                 let is_own = |end: &ExtensionEnd| end.asked.iter().any(|asked| asked["id"] == id);
-                let may_say = |end: &ExtensionEnd| !is_own(end) && end.saying.is_empty();
-                if let Some(end) = end.filter(|end| may_say(end)) {
+                if let Some(end) = end.filter(|end| !is_own(end)) {
                     let text = forged_text(&id, forgery.kind);
-                    match forgery.kind {
-                        ForgedAnswer::Long => {
-                            end.saying = pieces(&text, 30);
-                            end.continue_saying(relay, now);
-                        }
-                        _ => relay.message(end.socket, Message::parse(text), now),
-                    }
+                    relay.message(end.socket, Message::parse(text), now);
                 }
             }
             Event::ClientForges(client, forgery) => {
@@ -261,9 +246,6 @@ impl World {
         let Some(end) = self.extensions.get_mut(&extension) else {
             return;
         };
-        if !end.saying.is_empty() {
-            return end.continue_saying(relay, now);
-        }
         if end.asked.is_empty() || end.is_closed {
             return;
         }
@@ -310,28 +292,19 @@ impl World {
             }
             _ => json!({"id": id, "result": {"marker": marker, "currentTab": {"id": 0}}}),
         };
-        if let Answer::Long(length) = answer {
-            end.saying = pieces(&value.to_string(), *length);
-            return end.continue_saying(relay, now);
-        }
         relay.message(end.socket, Message::parse(value.to_string()), now);
     }
 
     /// Takes what the relay has for everybody, and checks it.
     fn listen(&mut self, relay: &mut UserRelay) {
         let now = self.time();
-        let mut again = Vec::new();
         loop {
-            let mut sockets = relay.take_sockets_with_output();
-            sockets.append(&mut again);
+            let sockets = relay.take_sockets_with_output();
             if sockets.is_empty() {
                 return;
             }
             for socket in sockets {
                 let output = relay.take(socket, 1 << 20, now);
-                if !output.pieces.is_empty() {
-                    again.push(socket);
-                }
                 for end in self.clients.values_mut().filter(|end| end.socket == socket) {
                     end.hear_all(&output);
                 }
@@ -372,56 +345,15 @@ fn forged_text(id: &Value, kind: ForgedAnswer) -> String {
     let forged = json!({"marker": "forged", "tab": {"id": 0}, "tabs": []});
     match kind {
         ForgedAnswer::Error => json!({"id": id, "error": {"message": "forged"}}),
-        ForgedAnswer::Result | ForgedAnswer::Long => json!({"id": id, "result": forged}),
+        ForgedAnswer::Result => json!({"id": id, "result": forged}),
     }
     .to_string()
-}
-
-/// A text in pieces.
-fn pieces(text: &str, length: usize) -> VecDeque<MessagePiece> {
-    let length = length.min(text.len().div_ceil(2));
-    let last = text.len().div_ceil(length) - 1;
-    let pieces = text.as_bytes().chunks(length).enumerate();
-    let pieces = pieces.map(|(place, bytes)| MessagePiece {
-        bytes: bytes.to_vec().into(),
-        place: match place {
-            0 => PiecePlace::First { announced: 0 },
-            place if place == last => PiecePlace::Last,
-            _ => PiecePlace::Middle,
-        },
-    });
-    pieces.collect()
-}
-
-impl ExtensionEnd {
-    fn continue_saying(&mut self, relay: &mut UserRelay, now: RelayTime) {
-        if !relay.has_room(self.socket) {
-            return;
-        }
-        let whole = self.saying.pop_front();
-        let whole = whole.and_then(|piece| relay.piece(self.socket, piece, now));
-        if let Some(message) = whole {
-            relay.message(self.socket, message, now);
-        }
-    }
 }
 
 impl ClientEnd {
     fn hear_all(&mut self, output: &SocketOutput) {
         for message in &output.messages {
-            assert_eq!(self.begun, None, "a message inside of another");
             self.hear(&serde_json::from_slice(message.raw()).unwrap());
-        }
-        for piece in &output.pieces {
-            if piece.part == AnswerPart::First {
-                assert_eq!(self.begun.replace(Vec::new()), None);
-            }
-            let begun = self.begun.as_mut().expect("a first piece");
-            begun.extend_from_slice(&piece.bytes);
-            if piece.part == AnswerPart::Last {
-                let message = self.begun.take().unwrap();
-                self.hear(&serde_json::from_slice(&message).unwrap());
-            }
         }
         self.is_closed |= output.close.is_some();
     }
