@@ -4,7 +4,7 @@
 //! methods are the stronger ones.
 
 mod names;
-mod url;
+mod url_rules;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use mcp_proxy_wire::{Field, Message, Span};
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use self::names::{
     CARRYING_MEMBERS, DENIED_CDP, DENIED_METHODS, READ_ONLY_CDP, READ_ONLY_METHODS, URL_MEMBERS,
 };
-use self::url::UrlRules;
+use self::url_rules::UrlRules;
 use crate::fault::RelayFault;
 use crate::messages::loose_name;
 

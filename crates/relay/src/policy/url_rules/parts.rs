@@ -1,6 +1,6 @@
 //! The parts of a URL, in the one form in which they are compared.
 
-use super::host::canonical_host;
+use url::{Host, Position, Url};
 
 /// A URL.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,6 +24,17 @@ pub(super) struct HostUrl {
 
 /// URLs inside of URLs. Browsers read fewer.
 const MAX_WRAPPERS: usize = 4;
+/// Schemes of a browser's own pages. The standard does not know them; browsers read them like `http`, without a port.
+const BROWSER_SCHEMES: [&str; 8] = [
+    "chrome",
+    "chrome-extension",
+    "chrome-untrusted",
+    "devtools",
+    "edge",
+    "brave",
+    "opera",
+    "vivaldi",
+];
 
 impl HostUrl {
     /// The URL as a whole.
@@ -107,70 +118,64 @@ fn is_own_page(scheme: &str, rest: &str) -> bool {
 }
 
 fn read_rest(scheme: &str, rest: &str) -> Option<UrlParts> {
-    let is_file = scheme == "file";
-    let is_special = is_file || default_port(scheme).is_some();
-    let is_slash = |character: char| character == '/' || (is_special && character == '\\');
-    let slashes = rest.find(|character| !is_slash(character));
-    let slashes = slashes.unwrap_or(rest.len());
-    // Special schemes need no slashes in front of the host, and may have more than two.
-    let rest = match () {
-        () if is_file && slashes != 2 => return Some(host_url(scheme, "", "", file_path(rest))),
-        () if is_file => rest.get(2..)?,
-        () if is_special => rest.get(slashes..)?,
-        () => match rest.strip_prefix("//") {
-            Some(rest) => rest,
-            None => return Some(UrlParts::Opaque(format!("{scheme}:{rest}"))),
-        },
-    };
-    let end = rest.find(|character| is_slash(character) || matches!(character, '?' | '#'));
-    let (authority, rest) = rest.split_at(end.unwrap_or(rest.len()));
-    let authority = authority.rsplit_once('@').map_or(authority, |(_, it)| it);
-    let (host, port) = split_port(authority)?;
-    let host = canonical_host(host)?;
-    if is_file {
-        let host = if host == "localhost" { "" } else { &host };
-        return Some(host_url(scheme, host, "", file_path(rest)));
+    let is_browsers = BROWSER_SCHEMES.contains(&scheme);
+    let read_as = if is_browsers { "http" } else { scheme };
+    let url = Url::parse(&format!("{read_as}:{rest}")).ok()?;
+    if !url.has_authority() && scheme != "file" {
+        return Some(UrlParts::Opaque(format!("{scheme}:{rest}")));
     }
-    if is_special && host.is_empty() {
-        return None;
-    }
-    let port = match port {
-        Some(port) => port.parse::<u16>().ok()?.to_string(),
+    let host = match url.host() {
+        Some(host) => canonical_host(&host)?,
         None => String::new(),
     };
-    let is_default = default_port(scheme).is_some_and(|own| own == port);
-    let port = if is_default { "" } else { &port };
-    let path = resolved(rest, is_special);
-    Some(host_url(scheme, &host, port, path))
-}
-
-/// A path in which several slashes are one, as they are for the system.
-fn file_path(rest: &str) -> String {
-    let mut path = resolved(rest, true);
-    while path.contains("//") {
+    let port = url.port().filter(|_| !is_browsers);
+    let mut path = canonical_path(&url[Position::BeforePath..]);
+    // Several slashes are one to the system.
+    while scheme == "file" && path.contains("//") {
         path = path.replace("//", "/");
     }
-    path
-}
-
-fn host_url(scheme: &str, host: &str, port: &str, path: String) -> UrlParts {
-    UrlParts::Host(HostUrl {
+    Some(UrlParts::Host(HostUrl {
         scheme: scheme.to_owned(),
-        host: host.to_owned(),
-        port: port.to_owned(),
+        host,
+        port: port.map_or_else(String::new, |port| port.to_string()),
         path,
-    })
+    }))
 }
 
-/// The port that URLs of a scheme need not name. Those that have one are special schemes, and `file` is one too.
+/// The host of a pattern without wildcards, in the form in which hosts are compared. Nothing if it is not one.
+pub(super) fn pattern_host(host: &str) -> Option<String> {
+    match host {
+        "" => Some(String::new()),
+        _ if host.is_ascii() => canonical_host(&Host::parse(host).ok()?),
+        _ => None,
+    }
+}
+
+/// A host without the dot at its end. An IPv4 address inside of an IPv6 address leads to the same machine.
+fn canonical_host<S: AsRef<str>>(host: &Host<S>) -> Option<String> {
+    let domain = match host {
+        Host::Ipv4(address) => return Some(address.to_string()),
+        Host::Ipv6(address) => {
+            return Some(match address.to_ipv4_mapped() {
+                Some(address) => address.to_string(),
+                None => format!("[{address}]"),
+            });
+        }
+        Host::Domain(domain) => domain.as_ref().to_ascii_lowercase(),
+    };
+    let domain = domain.strip_suffix('.').unwrap_or(&domain);
+    // Browsers take dots away, but not all of them the same ones. Hosts of other schemes than the web's are not decoded.
+    let is_unclear = domain.split('.').any(str::is_empty) || domain.contains('%');
+    (domain.is_empty() || !is_unclear).then(|| domain.to_owned())
+}
+
+/// The port that URLs of a scheme need not name.
 pub(super) fn default_port(scheme: &str) -> Option<&'static str> {
     match scheme.to_ascii_lowercase().as_str() {
         "http" | "ws" => Some("80"),
         "https" | "wss" => Some("443"),
         "ftp" => Some("21"),
-        // Not special in the standard, but Chrome reads their slashes in the same way. They never have a port.
-        "chrome" | "chrome-extension" | "chrome-untrusted" | "devtools" => Some(""),
-        "edge" | "brave" | "opera" | "vivaldi" => Some(""),
+        scheme if BROWSER_SCHEMES.contains(&scheme) => Some(""),
         _ => None,
     }
 }
@@ -178,46 +183,6 @@ pub(super) fn default_port(scheme: &str) -> Option<&'static str> {
 pub(super) fn is_scheme(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
     text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.bytes().all(is_part)
-}
-
-/// Host and port. The port has digits, or is the `*` of a pattern; an empty one is none.
-pub(super) fn split_port(authority: &str) -> Option<(&str, Option<&str>)> {
-    let host_end = authority.rfind(']').map_or(0, |bracket| bracket + 1);
-    let Some(colon) = authority.get(host_end..)?.rfind(':') else {
-        return Some((authority, None));
-    };
-    let (host, port) = authority.split_at(host_end + colon);
-    let port = port.strip_prefix(':')?;
-    let is_port = port == "*" || port.bytes().all(|byte| byte.is_ascii_digit());
-    is_port.then_some((host, Some(port).filter(|port| !port.is_empty())))
-}
-
-/// A path with its `.` and `..` resolved, and what follows it.
-fn resolved(rest: &str, is_special: bool) -> String {
-    let (path, more) = rest.split_at(rest.find(['?', '#']).unwrap_or(rest.len()));
-    let path = match is_special {
-        true => path.replace('\\', "/"),
-        false => path.to_owned(),
-    };
-    let path = canonical_path(path.strip_prefix('/').unwrap_or(&path));
-    let mut segments: Vec<&str> = Vec::new();
-    let mut parts = path.split('/').peekable();
-    while let Some(part) = parts.next() {
-        let is_last = parts.peek().is_none();
-        match part {
-            "." | ".." => {
-                if part == ".." {
-                    segments.pop();
-                }
-                // A folder ends with a slash.
-                if is_last {
-                    segments.push("");
-                }
-            }
-            _ => segments.push(part),
-        }
-    }
-    format!("/{}{}", segments.join("/"), canonical_path(more))
 }
 
 /// A path or query in which each character is written in one way: letters, digits and `-._~` as they are, others that need it
@@ -249,7 +214,7 @@ pub(super) fn canonical_path(text: &str) -> String {
 }
 
 /// The value of a hexadecimal digit.
-pub(super) fn hex(digit: u8) -> Option<u8> {
+fn hex(digit: u8) -> Option<u8> {
     let value = char::from(digit).to_digit(16)?;
     u8::try_from(value).ok()
 }

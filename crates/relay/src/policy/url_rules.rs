@@ -1,15 +1,13 @@
 //! Rules about URLs, which are read as browsers read them (WHATWG URL).
 //!
 //! Scheme, host, port and path are matched one by one, so that a `*` in the host never reaches into the path. What a browser could
-//! read in a way that is not known here, such as a host that is not ASCII, is denied as soon as there is a rule.
+//! read in a way that is not known here is denied as soon as there is a rule.
 
-mod host;
 mod parts;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use self::host::canonical_host;
-use self::parts::{UrlParts, canonical_path, default_port, is_scheme, split_port};
+use self::parts::{UrlParts, canonical_path, default_port, is_scheme, pattern_host};
 
 /// The URLs that are allowed and denied.
 #[derive(Clone, Debug, Default)]
@@ -113,7 +111,7 @@ impl UrlPattern {
                 Some(host.trim_end_matches('.').to_ascii_lowercase())
             }
             true => None,
-            false => canonical_host(host),
+            false => pattern_host(host),
         };
         let Some(host) = host else {
             return wrong("the host must be ASCII (xn--… if its name is not), without a user");
@@ -158,6 +156,18 @@ impl UrlPattern {
             _ => false,
         }
     }
+}
+
+/// The host and port of a pattern. The port has digits, or is `*`; an empty one is none.
+fn split_port(authority: &str) -> Option<(&str, Option<&str>)> {
+    let host_end = authority.rfind(']').map_or(0, |bracket| bracket + 1);
+    let Some(colon) = authority.get(host_end..)?.rfind(':') else {
+        return Some((authority, None));
+    };
+    let (host, port) = authority.split_at(host_end + colon);
+    let port = port.strip_prefix(':')?;
+    let is_port = port == "*" || port.bytes().all(|byte| byte.is_ascii_digit());
+    is_port.then_some((host, Some(port).filter(|port| !port.is_empty())))
 }
 
 fn read_all(patterns: &[String], implied_port: &str) -> Result<Vec<UrlPattern>, String> {
