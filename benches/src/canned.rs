@@ -1,10 +1,8 @@
-//! What is said on the wire: the canned server's answers and the load's requests, both made once as bytes.
+//! What is said on the wire: the answers of the canned server and the requests of the load, both made once as bytes.
 //!
-//! The server reads the envelope and looks one answer up, so that its own cost is small and the same for all contenders.
+//! The server reads the envelope and looks an answer up, so that its own cost is small and the same for all contenders.
 
-mod records;
 mod requests;
-mod tools;
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -14,102 +12,60 @@ use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-pub use records::{ABSENT_PATTERN, SCARCE_PATTERN, record_count, record_id, scarce_count};
-pub use requests::{
-    call, call_through_proxy_tool, dispatched_call, dispatched_call_to_file, id_offset,
-    initialized, list, opening, read_result, write_id,
-};
-pub use tools::{ToolSet, definition_bytes, tool_name};
+pub use requests::{BenchEra, LEGACY_VERSION, MODERN_VERSION, Request, initialized, list, opening};
 
-/// The revision that legacy requests name: the newest that every peer measured here accepts.
-pub const LEGACY_VERSION: &str = "2025-06-18";
-/// The revision that modern requests name.
-pub const MODERN_VERSION: &str = "2026-07-28";
-/// Ids start here and so keep seven digits: a request is changed in place and an answer's length is constant.
-pub const FIRST_ID: u32 = 1_000_000;
 /// How every answer begins, up to its id.
 pub const ANSWER_START: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
 
-/// The tool of a hub that calls others and keeps their results in files.
-pub const DISPATCHER: &str = "proxy-dispatch";
-/// What the answer to a call has in it whose result is in a file, up to the part of the handle that differs.
-pub const IN_A_FILE: &str = r#""resultFile":"spill:"#;
-/// How the text of a small answer begins, as it is escaped.
-pub const LINE_START: &str = r#"{\"row\":17,"#;
-/// How many tools a canned server has that is not told a number.
-pub const SHORT_TOOLS: usize = TOOLS.len();
-
-const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-const TOOLS: [&str; 10] = [
-    "answer-small",
-    "answer-1mb",
-    "answer-10mb",
-    "records-10mb",
-    "records-100mb",
-    "weather",
-    "calendar",
-    "search",
-    "translate",
-    "mail",
+const VERBS: [&str; 10] = [
+    "list", "search", "read", "create", "update", "archive", "export", "compare", "count", "share",
+];
+const NOUNS: [&str; 10] = [
+    "orders", "invoices", "tickets", "branches", "messages", "contacts", "events", "reports",
+    "tables", "folders",
 ];
 
-/// The two ways MCP is spoken: with sessions, or with everything in each request.
+/// The length of a result's text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BenchEra {
-    Legacy,
-    Modern,
-}
-
-/// How long the text of an answer is, and of what.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AnswerSize {
+pub enum ResultSize {
     Small,
     OneMegabyte,
     TenMegabytes,
-    /// One JSON array of short records.
-    TenMegabytesOfRecords,
-    HundredMegabytesOfRecords,
 }
 
-/// How many sizes there are.
-const SIZES: usize = 5;
+impl ResultSize {
+    const LARGE: [ResultSize; 2] = [ResultSize::OneMegabyte, ResultSize::TenMegabytes];
 
-impl AnswerSize {
-    const ALL: [AnswerSize; SIZES] = [
-        AnswerSize::Small,
-        AnswerSize::OneMegabyte,
-        AnswerSize::TenMegabytes,
-        AnswerSize::TenMegabytesOfRecords,
-        AnswerSize::HundredMegabytesOfRecords,
-    ];
-
-    /// The tool that answers with this much.
+    /// The tool whose result is this long, behind the server's prefix. Every other tool has a small result.
     pub fn tool(self) -> &'static str {
-        TOOLS[self as usize]
+        match self {
+            ResultSize::Small => "answer-small",
+            ResultSize::OneMegabyte => "answer-1mb",
+            ResultSize::TenMegabytes => "answer-10mb",
+        }
     }
 
-    /// Bytes of escaped text in the answer.
+    /// Bytes of escaped text in the result.
     pub fn bytes(self) -> usize {
         match self {
-            AnswerSize::Small => 100,
-            AnswerSize::OneMegabyte => 1_000_000,
-            AnswerSize::TenMegabytes | AnswerSize::TenMegabytesOfRecords => 10_000_000,
-            AnswerSize::HundredMegabytesOfRecords => 100_000_000,
+            ResultSize::Small => 100,
+            ResultSize::OneMegabyte => 1_000_000,
+            ResultSize::TenMegabytes => 10_000_000,
         }
     }
 }
 
-/// All answers of the canned server, without the ids. Texts are made when first asked for: a start must not wait for them.
+/// All answers of the canned server, without the ids. Results are made when first asked for: a start must not wait for
+/// them.
 pub struct CannedAnswers {
-    legacy: [OnceCell<Bytes>; SIZES],
-    modern: [OnceCell<Bytes>; SIZES],
+    results: [[OnceCell<Bytes>; 3]; 2],
     initialize: Bytes,
     discover: Bytes,
     tools: Bytes,
     unknown: Bytes,
 }
 
-/// One answer: `ANSWER_START`, the id's token, then `rest`.
+/// One answer: `ANSWER_START`, the id as the request has it, then `rest`.
 pub struct CannedAnswer<'a> {
     pub id: &'a str,
     pub rest: Bytes,
@@ -133,19 +89,25 @@ struct ToolCall<'a> {
 }
 
 impl CannedAnswers {
-    pub fn new(tools: &ToolSet) -> CannedAnswers {
+    /// A server with this many tools, whose names begin with `prefix`.
+    pub fn new(tools: usize, prefix: &str) -> CannedAnswers {
+        let definitions: Vec<String> = (0..tools).map(|index| definition(prefix, index)).collect();
         CannedAnswers {
-            legacy: Default::default(),
-            modern: Default::default(),
+            results: Default::default(),
             initialize: format!(
-                r#","result":{{"protocolVersion":"{LEGACY_VERSION}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"canned","version":"1"}}}}}}"#
+                r#","result":{{"protocolVersion":"{}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"canned","version":"1"}}}}}}"#,
+                requests::LEGACY_VERSION
             )
             .into(),
             discover: format!(
                 r#","result":{{"resultType":"complete","supportedVersions":["{MODERN_VERSION}"],"capabilities":{{"tools":{{}}}},"ttlMs":0,"cacheScope":"public"}}}}"#
             )
             .into(),
-            tools: tools::answer(&tools.definitions()),
+            tools: format!(
+                r#","result":{{"resultType":"complete","ttlMs":0,"cacheScope":"public","tools":[{}]}}}}"#,
+                definitions.join(",")
+            )
+            .into(),
             unknown: Bytes::from_static(br#","error":{"code":-32601,"message":"method not found"}}"#),
         }
     }
@@ -158,7 +120,7 @@ impl CannedAnswers {
             "initialize" => &self.initialize,
             "server/discover" => &self.discover,
             "tools/list" => &self.tools,
-            "tools/call" => self.call(request.params),
+            "tools/call" => self.result(request.params),
             _ => &self.unknown,
         };
         Some(CannedAnswer {
@@ -168,79 +130,101 @@ impl CannedAnswers {
         })
     }
 
-    fn call(&self, params: Option<&RawValue>) -> &Bytes {
+    fn result(&self, params: Option<&RawValue>) -> &Bytes {
         let text = params.map_or("{}", RawValue::get);
         let Ok(call) = serde_json::from_str::<ToolCall<'_>>(text) else {
             return &self.unknown;
         };
-        let modern = memmem::find(text.as_bytes(), VERSION_KEY.as_bytes()).is_some();
-        let (answers, extra) = if modern {
-            (&self.modern, r#""resultType":"complete","#)
-        } else {
-            (&self.legacy, "")
-        };
-        // The tools that are there only to make ten answer as the small one does.
-        let size = AnswerSize::ALL
+        let is_modern = memmem::find(text.as_bytes(), requests::VERSION_KEY.as_bytes()).is_some();
+        let size = ResultSize::LARGE
             .into_iter()
-            .find(|size| size.tool() == call.name)
-            .unwrap_or(AnswerSize::Small);
-        answers[size as usize].get_or_init(|| text_answer(size, extra))
+            .find(|size| call.name.ends_with(size.tool()))
+            .unwrap_or(ResultSize::Small);
+        let extra = if is_modern {
+            r#""resultType":"complete","#
+        } else {
+            ""
+        };
+        self.results[usize::from(is_modern)][size as usize].get_or_init(|| {
+            let text = records(size.bytes());
+            format!(r#","result":{{{extra}"content":[{{"type":"text","text":"{text}"}}],"isError":false}}}}"#).into()
+        })
     }
 }
 
-fn text_answer(size: AnswerSize, extra: &str) -> Bytes {
-    let text = match size {
-        AnswerSize::Small | AnswerSize::OneMegabyte | AnswerSize::TenMegabytes => {
-            lines(size.bytes())
-        }
-        AnswerSize::TenMegabytesOfRecords | AnswerSize::HundredMegabytesOfRecords => {
-            records::array(size.bytes())
-        }
-    };
-    format!(
-        r#","result":{{{extra}"content":[{{"type":"text","text":"{text}"}}],"isError":false}}}}"#
-    )
-    .into()
+/// A JSON array of short records as the escaped text of a result, exactly `bytes` long.
+fn records(bytes: usize) -> String {
+    const RECORD: &str =
+        r#"{\"row\":17,\"name\":\"a value\",\"note\":\"two words, \\\"one\\\" quoted\"},"#;
+    const LAST: (&str, &str) = (r#"{\"note\":\""#, r#"\"}]"#);
+    let room = bytes - "[".len() - LAST.0.len() - LAST.1.len();
+    let repeated = RECORD.repeat(room / RECORD.len());
+    let filling = "x".repeat(room % RECORD.len());
+    ["[", &repeated, LAST.0, &filling, LAST.1].concat()
 }
 
-fn lines(bytes: usize) -> String {
-    const LINE: &str = r#"{\"row\":17,\"name\":\"a value\",\"note\":\"two\ttabs\tand an end\"}\n"#;
-    let mut text = LINE.repeat(bytes / LINE.len());
-    text.push_str(&"x".repeat(bytes - text.len()));
-    text
+/// The name of a server's tool. Two of them have large results.
+pub fn tool_name(prefix: &str, index: usize) -> String {
+    if let Some(size) = index
+        .checked_sub(1)
+        .and_then(|at| ResultSize::LARGE.get(at))
+    {
+        return format!("{prefix}{}", size.tool());
+    }
+    let (verb, noun) = words(index);
+    format!("{prefix}{verb}_{noun}_{index:04}")
+}
+
+fn words(index: usize) -> (&'static str, &'static str) {
+    (VERBS[index % 10], NOUNS[index / 10 % 10])
+}
+
+/// About 600 bytes, as those of real servers have.
+fn definition(prefix: &str, index: usize) -> String {
+    let name = tool_name(prefix, index);
+    let (verb, noun) = words(index);
+    format!(
+        r#"{{"name":"{name}","title":"{verb} {noun}","description":"{verb} the {noun} of the current workspace. Takes the filter that the web interface takes, returns at most `limit` of them with the newest first, and says in `next` where to continue.","inputSchema":{{"type":"object","properties":{{"text":{{"type":"string","description":"What to look for in the {noun}, as words or as a quoted phrase"}},"limit":{{"type":"integer","minimum":1,"maximum":500,"default":50}},"sort":{{"type":"string","enum":["newest","oldest","name"]}}}},"required":["text"]}},"annotations":{{"readOnlyHint":false,"openWorldHint":true}}}}"#
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]
     fn every_answer_is_json_and_has_the_id_of_its_request() {
-        let answers = CannedAnswers::new(&ToolSet::default());
+        let answers = CannedAnswers::new(10, "a_");
         for era in [BenchEra::Legacy, BenchEra::Modern] {
-            for size in [
-                AnswerSize::Small,
-                AnswerSize::OneMegabyte,
-                AnswerSize::TenMegabytes,
-            ] {
-                let mut request = call(era, size.tool()).into_bytes();
-                let at = id_offset(&request).unwrap();
-                write_id(&mut request, at, 7_654_321);
+            for size in [ResultSize::Small, ResultSize::OneMegabyte] {
+                let request = Request::call(era, size.tool(), size.bytes()).with_id(7_654_321);
                 let answer = answers.answer(&request).unwrap();
                 let text = [ANSWER_START, answer.id.as_bytes(), &answer.rest].concat();
-                let value: serde_json::Value = serde_json::from_slice(&text).unwrap();
+                let value: Value = serde_json::from_slice(&text).unwrap();
                 assert_eq!(value["id"], 7_654_321);
                 assert_eq!(
                     value["result"]["resultType"] == "complete",
                     era == BenchEra::Modern
                 );
+                let text = value["result"]["content"][0]["text"].as_str().unwrap();
+                assert!(serde_json::from_str::<Vec<Value>>(text).is_ok());
             }
-            let opening = opening(era);
-            assert_eq!(
-                answers.answer(opening.as_bytes()).unwrap().opens_session,
-                era == BenchEra::Legacy
-            );
+            let opens_session = answers
+                .answer(opening(era).as_bytes())
+                .unwrap()
+                .opens_session;
+            assert_eq!(opens_session, era == BenchEra::Legacy);
         }
         assert!(answers.answer(initialized().as_bytes()).is_none());
+    }
+
+    #[test]
+    fn definitions_are_json_of_about_600_bytes() {
+        let text = definition("a_", 17);
+        let tool: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(tool["name"], tool_name("a_", 17));
+        assert!((550..700).contains(&text.len()));
     }
 }

@@ -1,177 +1,266 @@
-//! `carry`: every case in interleaved rounds, then the table of goals and the table of all figures.
-//!
-//! Interleaved: in each round every contender is measured once, in an order that turns, so that whatever else the
-//! machine does meets all of them; ratios are made inside a round and their median is reported.
+//! `carry`: what `mcp-proxy proxy` costs in front of one server, for each pairing of HTTP and stdio.
 
-mod rounds;
-mod start;
-mod verdict;
+mod command;
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
-use clap::Args;
+use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-use crate::bench_options::BenchOptions;
-use crate::canned::AnswerSize;
-use crate::cases::{CASES, START};
-use crate::contender::{BenchSetup, nginx};
-use crate::floor::split_url;
-use crate::machine::Machine;
-use crate::processes::{BenchProcess, ProcessRegister};
-use crate::report::BenchReport;
+use crate::Bench;
+use crate::canned::{BenchEra, Request, ResultSize};
+use crate::load::{self, HttpTarget, Load, LoadTarget, Sample, Work, milliseconds_since};
+use crate::machine;
+use crate::process::{self, BenchProcess};
+use crate::rounds::Contender::{self, Direct, Nginx, Npm, Pypi};
+use crate::rounds::Variant::{Plain, Recording};
+use crate::table::{BenchRow, BenchTable, Scale};
 
-#[derive(Args)]
-pub struct CarryArgs {
-    #[command(flatten)]
-    options: BenchOptions,
-    /// Another build of mcp-proxy, measured in the same rounds; each figure of ours must then be within 5 % of its own
-    #[arg(long)]
-    before: Option<PathBuf>,
-    /// Measure only this case (may be repeated); an unknown name lists them all
-    #[arg(long = "case")]
-    cases: Vec<String>,
-    /// nginx, if it is not found by itself
-    #[arg(long)]
-    nginx: Option<PathBuf>,
-    /// The npm package's mcp-proxy
-    #[arg(long)]
-    npm_mcp_proxy: Option<PathBuf>,
-    /// The PyPI package's mcp-proxy
-    #[arg(long)]
-    pypi_mcp_proxy: Option<PathBuf>,
-    /// Where records of small messages go; a folder on the disk that users would have
-    #[arg(long)]
-    record_dir: Option<PathBuf>,
+/// The kinds of the client's and of the server's side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pairing {
+    HttpToHttp,
+    HttpToStdio,
+    StdioToHttp,
+    StdioToStdio,
 }
 
-/// How often and how long.
-pub struct MeasurePlan {
-    pub small_rounds: usize,
-    pub large_rounds: usize,
-    pub starts: usize,
-    pub warm_up: Duration,
-    small_time: Duration,
-    large_time: Duration,
+impl Pairing {
+    fn client_is_http(self) -> bool {
+        matches!(self, Pairing::HttpToHttp | Pairing::HttpToStdio)
+    }
+
+    fn server_is_http(self) -> bool {
+        matches!(self, Pairing::HttpToHttp | Pairing::StdioToHttp)
+    }
 }
 
-impl MeasurePlan {
-    fn new(options: &BenchOptions) -> Result<MeasurePlan> {
-        if options.quick {
-            let (warm_up, time) = (Duration::from_millis(100), Duration::from_millis(500));
-            return Ok(MeasurePlan {
-                small_rounds: 1,
-                large_rounds: 1,
-                starts: 2,
-                warm_up,
-                small_time: time,
-                large_time: time,
-            });
+/// One load, measured for several contenders.
+struct CarryCase {
+    pairing: Pairing,
+    era: BenchEra,
+    size: ResultSize,
+    in_flight: usize,
+}
+
+impl CarryCase {
+    fn small(pairing: Pairing, in_flight: usize) -> CarryCase {
+        CarryCase {
+            pairing,
+            era: BenchEra::Legacy,
+            size: ResultSize::Small,
+            in_flight,
         }
-        // Many short rounds: the machine's pace changes by the second, and a ratio is made inside a round.
-        let time = |default| {
-            let seconds = options.seconds.unwrap_or(default);
-            Duration::try_from_secs_f64(seconds).context("--seconds is a positive number")
-        };
-        Ok(MeasurePlan {
-            small_rounds: options.rounds.unwrap_or(20),
-            large_rounds: options.rounds.unwrap_or(5),
-            starts: 2 * options.rounds.unwrap_or(5),
-            warm_up: Duration::from_millis(200),
-            small_time: time(0.4)?,
-            large_time: time(1.0)?,
+    }
+}
+
+/// The HTTP server of the run and everything that contenders need.
+struct CarryBench<'a> {
+    bench: &'a Bench,
+    server: HttpTarget,
+    _server: BenchProcess,
+}
+
+/// A started contender; its files go when it goes.
+struct StartedContender {
+    // Dropped in this order: the process, then its folder.
+    process: Option<BenchProcess>,
+    target: LoadTarget,
+    _files: TempDir,
+}
+
+pub async fn measure(bench: &Bench) -> Result<BenchTable> {
+    let carry = CarryBench::new(bench)?;
+    let mut table = bench.table();
+    let rate = |name, variant| BenchRow::new(name, "calls/s", variant, |sample| sample.per_second);
+
+    let rows = [
+        rate("HTTP→HTTP, small call", Plain),
+        rate("HTTP→HTTP, small call, recorded", Recording),
+    ];
+    let case = CarryCase::small(Pairing::HttpToHttp, 16);
+    carry.case(&mut table, &rows, &[Direct, Nginx], &case).await;
+
+    let rows = [
+        rate("HTTP→stdio, small call", Plain),
+        rate("HTTP→stdio, small call, recorded", Recording),
+    ];
+    let case = CarryCase::small(Pairing::HttpToStdio, 16);
+    let peers = [Direct, Npm, Pypi];
+    carry.case(&mut table, &rows, &peers, &case).await;
+
+    let rows = [rate("HTTP→stdio, small call of 2026-07-28", Plain)];
+    let case = CarryCase {
+        era: BenchEra::Modern,
+        ..CarryCase::small(Pairing::HttpToStdio, 16)
+    };
+    // The PyPI proxy refuses requests without a session.
+    carry.case(&mut table, &rows, &[Direct, Npm], &case).await;
+
+    let rows = [
+        rate("stdio→HTTP, small call", Plain),
+        rate("stdio→HTTP, small call, recorded", Recording),
+    ];
+    let case = CarryCase::small(Pairing::StdioToHttp, 32);
+    carry.case(&mut table, &rows, &[Direct, Pypi], &case).await;
+
+    let rows = [
+        rate("stdio→stdio, small call", Plain),
+        rate("stdio→stdio, small call, recorded", Recording),
+    ];
+    let case = CarryCase::small(Pairing::StdioToStdio, 32);
+    carry.case(&mut table, &rows, &[Direct], &case).await;
+
+    carry.large_results(&mut table).await;
+
+    let row = BenchRow::new("HTTP→HTTP, added p50", "µs", Plain, |sample| {
+        sample.p50_us
+    });
+    let rows = [BenchRow {
+        scale: Scale::AddedToDirect,
+        ..row
+    }];
+    let case = CarryCase::small(Pairing::HttpToHttp, 1);
+    carry.case(&mut table, &rows, &[Direct, Nginx], &case).await;
+
+    let rows = [
+        BenchRow::new(
+            "HTTP→stdio, start to first answer",
+            "ms",
+            Plain,
+            |sample| sample.start_ms,
+        ),
+        BenchRow::new("HTTP→stdio, idle memory", "MB", Plain, |sample| {
+            sample.idle_mb
+        }),
+    ];
+    let start = async |who| carry.measure_start(who, Pairing::HttpToStdio).await;
+    bench.case(&mut table, &rows, &[Npm, Pypi], start).await;
+    Ok(table)
+}
+
+impl<'a> CarryBench<'a> {
+    fn new(bench: &'a Bench) -> Result<CarryBench<'a>> {
+        let running = BenchProcess::start_listener(bench.canned_server(["http"]))?;
+        let (address, path) = running.listening_on()?;
+        Ok(CarryBench {
+            bench,
+            server: HttpTarget { address, path },
+            _server: running,
         })
     }
 
-    pub fn time(&self, size: AnswerSize) -> Duration {
-        if size == AnswerSize::Small {
-            self.small_time
-        } else {
-            self.large_time
+    async fn case(
+        &self,
+        table: &mut BenchTable,
+        rows: &[BenchRow],
+        peers: &[Contender],
+        case: &CarryCase,
+    ) {
+        let measure = async |who| self.measure_load(who, case).await;
+        self.bench.case(table, rows, peers, measure).await;
+    }
+
+    async fn large_results(&self, table: &mut BenchTable) {
+        // A rate of results of 1 MB is one of megabytes.
+        let rows = [BenchRow::new(
+            "HTTP→HTTP, result of 1 MB",
+            "MB/s",
+            Plain,
+            |sample| sample.per_second,
+        )];
+        let case = CarryCase {
+            size: ResultSize::OneMegabyte,
+            ..CarryCase::small(Pairing::HttpToHttp, 4)
+        };
+        self.case(table, &rows, &[Direct, Nginx], &case).await;
+
+        let rows = [
+            BenchRow::new("stdio→stdio, result of 10 MB", "MB/s", Plain, |sample| {
+                Some(sample.per_second? * 10.0)
+            }),
+            BenchRow::new(
+                "stdio→stdio, result of 10 MB, peak over idle",
+                "MB",
+                Plain,
+                Sample::peak_over_idle_mb,
+            ),
+        ];
+        let case = CarryCase {
+            size: ResultSize::TenMegabytes,
+            ..CarryCase::small(Pairing::StdioToStdio, 1)
+        };
+        self.case(table, &rows, &[Direct], &case).await;
+    }
+
+    async fn measure_load(&self, who: Contender, case: &CarryCase) -> Result<Sample> {
+        let load = Load {
+            era: case.era,
+            work: vec![Work::Call(Request::call(
+                case.era,
+                case.size.tool(),
+                case.size.bytes(),
+            ))],
+            in_flight: case.in_flight,
+            time: self.bench.time,
+        };
+        let mut contender = self.start(who, case.pairing)?;
+        let process = contender.process.as_mut();
+        let outcome = load::measure(&contender.target, process, &load).await;
+        outcome.with_context(|| {
+            let process = contender.process.as_ref();
+            let lines = process.map(BenchProcess::last_lines);
+            format!("measurement failed{}", lines.unwrap_or_default())
+        })
+    }
+
+    /// From starting a process to its first answered `initialize`, and its memory then.
+    async fn measure_start(&self, who: Contender, pairing: Pairing) -> Result<Sample> {
+        let start = Instant::now();
+        let contender = self.start(who, pairing)?;
+        let mut process = contender.process.context("a program that starts")?;
+        let _session = load::open_once(&contender.target, &mut process).await?;
+        Ok(Sample {
+            start_ms: Some(milliseconds_since(start)),
+            idle_mb: machine::resident_mb(process.id()),
+            ..Sample::default()
+        })
+    }
+
+    fn start(&self, who: Contender, pairing: Pairing) -> Result<StartedContender> {
+        let files = TempDir::new_in(&self.bench.folder)?;
+        if who == Direct && pairing.client_is_http() {
+            return Ok(StartedContender {
+                process: None,
+                target: LoadTarget::Http(self.server.clone()),
+                _files: files,
+            });
         }
-    }
-
-    pub fn rounds(&self, size: AnswerSize) -> usize {
-        if size == AnswerSize::Small {
-            self.small_rounds
-        } else {
-            self.large_rounds
+        let port = process::free_port()?;
+        let command = self.command(who, pairing, files.path(), port)?;
+        if !pairing.client_is_http() {
+            return Ok(StartedContender {
+                process: Some(BenchProcess::start_on_pipes(command)?),
+                target: LoadTarget::Pipes,
+                _files: files,
+            });
         }
+        let mut process = BenchProcess::start_listener(command)?;
+        let (address, path) = if who.is_peer() {
+            (process.wait_for_port(port)?, "/mcp".to_owned())
+        } else {
+            process.listening_on()?
+        };
+        Ok(StartedContender {
+            process: Some(process),
+            target: LoadTarget::Http(HttpTarget { address, path }),
+            _files: files,
+        })
     }
-}
 
-pub fn run(args: &CarryArgs) -> Result<()> {
-    check_names(&args.cases)?;
-    let plan = MeasurePlan::new(&args.options)?;
-    let register = Arc::new(ProcessRegister::default());
-    register.close_on_signals()?;
-    let own = std::env::current_exe().context("this binary has a path")?;
-    let (_server, setup) = set_up(args, own, &register)?;
-    let machine = Machine::read(setup.folder.path(), setup.memory.path())?;
-    let mut report = BenchReport::new(machine);
-    let wanted = |name: &str| args.cases.is_empty() || args.cases.iter().any(|case| case == name);
-    for case in CASES.iter().filter(|case| wanted(case.name)) {
-        let results = rounds::measure(&setup, &plan, case);
-        report.rows.extend(verdict::rows(case, &results));
-        report.rows.extend(verdict::rows_of_before(case, &results));
-        report.figures.extend(results.figures(case.name));
+    fn program(&self, who: Contender) -> Result<PathBuf> {
+        let program = self.bench.program(who);
+        Ok(program.context("the program is not given")?.to_owned())
     }
-    if wanted(START) {
-        start::measure(&setup, &plan, &mut report);
-    }
-    args.options.publish(&report)
-}
-
-fn check_names(names: &[String]) -> Result<()> {
-    let known: Vec<&str> = CASES.iter().map(|case| case.name).chain([START]).collect();
-    if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
-        bail!("no case {name}; there are {}", known.join(", "));
-    }
-    Ok(())
-}
-
-/// The one HTTP server of the run, and everything that contenders need.
-fn set_up(
-    args: &CarryArgs,
-    own: PathBuf,
-    register: &Arc<ProcessRegister>,
-) -> Result<(BenchProcess, BenchSetup)> {
-    let binary = |path: &PathBuf| {
-        path.canonicalize()
-            .with_context(|| format!("no proxy at {}", path.display()))
-    };
-    let proxy = binary(&args.options.proxy)?;
-    let before = args.before.as_ref().map(binary).transpose()?;
-    let folder = match &args.record_dir {
-        Some(folder) => TempDir::new_in(folder),
-        None => TempDir::new(),
-    };
-    let folder = folder.context("cannot make a folder for records")?;
-    let memory = TempDir::new_in("/dev/shm").context("records of large messages need /dev/shm")?;
-    register.remember_folder(folder.path().to_owned());
-    register.remember_folder(memory.path().to_owned());
-    let mut command = Command::new(&own);
-    command
-        .args(["canned-server", "http"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null());
-    let running = BenchProcess::start(register, command)?;
-    let (server, _) = split_url(&running.listening_on()?)?;
-    let setup = BenchSetup {
-        register: Arc::clone(register),
-        own,
-        proxy,
-        before,
-        nginx: args.nginx.clone().or_else(nginx::find),
-        npm: args.npm_mcp_proxy.clone(),
-        pypi: args.pypi_mcp_proxy.clone(),
-        server,
-        folder,
-        memory,
-    };
-    Ok((running, setup))
 }

@@ -1,39 +1,40 @@
-//! The benchmarks behind `cargo xtask bench`: what carrying a message costs (`carry`), what a hub
-//! costs (`hub`), what a relay costs (`relay`), and how well and fast its search finds tools (`search`).
+//! The benchmarks behind `cargo xtask bench`: what mcp-proxy costs in each of its jobs.
 //!
-//! One binary holds every part, so that nothing needs installing: the canned MCP server (`canned-server`), the bare
-//! copy of each shape (`floor`, `floor-hub`, `floor-echo`) and the measurements themselves. It is a tool, not a test: it judges by ratios inside
-//! one run and leaves absolute figures to the reader.
+//! One binary holds the canned MCP server that everything is measured against, one load generator, and one table for each
+//! job: `carry` (`mcp-proxy proxy`), `hub` (`mcp-proxy serve`), `relay`, and `search`, the hub's search for tools.
+//! It prints markdown. Every other program is optional: what is not given is left out of the comparison.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a measuring tool prints its tables to stdout and its progress to stderr"
 )]
 
-mod bench_options;
 mod canned;
 mod canned_server;
 mod carry;
-mod cases;
-mod contender;
-mod floor;
 mod hub;
 mod load;
 mod machine;
-mod processes;
+mod process;
 mod relay;
-mod report;
 mod rounds;
 mod search;
-mod usage;
+mod table;
 
-use clap::{Parser, Subcommand};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Parser, Subcommand};
+use tempfile::TempDir;
+use tokio::task::LocalSet;
+
+use rounds::Contender;
+use table::{BenchRow, BenchTable};
 
 #[derive(Parser)]
-#[command(
-    name = "mcp-proxy-benches",
-    about = "Measure what carrying MCP messages costs"
-)]
+#[command(name = "mcp-proxy-benches", about = "Measure what mcp-proxy costs")]
 struct BenchArgs {
     #[command(subcommand)]
     command: BenchCommand,
@@ -41,36 +42,154 @@ struct BenchArgs {
 
 #[derive(Subcommand)]
 enum BenchCommand {
-    /// Measure all cases, or those named, and print the table
-    Carry(carry::CarryArgs),
+    /// Measure `proxy`: one server behind the proxy
+    Carry(BenchOptions),
     /// Measure `serve`: ten servers with a hundred tools each behind one endpoint
-    Hub(hub::HubArgs),
-    /// Measure `relay`: messages between clients and extensions, and ten thousand of them
-    Relay(relay::RelayBenchArgs),
-    /// Measure the search of tools: what it finds, and how fast
+    Hub(BenchOptions),
+    /// Measure `relay`: commands of clients to browser extensions
+    Relay(BenchOptions),
+    /// Measure the search for tools: what it finds, and how fast
     Search(search::SearchArgs),
     /// The canned MCP server that everything is measured against
-    #[command(subcommand)]
-    CannedServer(canned_server::CannedServerCommand),
-    /// The bare copy proxy; takes the command line of `mcp-proxy proxy`, so it can stand in for it
-    #[command(alias = "proxy")]
-    Floor(floor::FloorArgs),
-    /// The bare copy of `serve`; takes its command line, so it can stand in for it
-    #[command(alias = "serve")]
-    FloorHub(floor::FloorHubArgs),
-    /// The bare echo of WebSocket messages
-    FloorEcho,
+    CannedServer(canned_server::CannedServerArgs),
 }
 
-fn main() -> anyhow::Result<()> {
-    match BenchArgs::parse().command {
-        BenchCommand::Carry(args) => carry::run(&args),
-        BenchCommand::Hub(args) => hub::run(&args),
-        BenchCommand::Relay(args) => relay::run(&args),
-        BenchCommand::Search(args) => search::run(&args),
-        BenchCommand::CannedServer(command) => canned_server::run(&command),
-        BenchCommand::Floor(args) => floor::run(&args),
-        BenchCommand::FloorHub(args) => floor::run_hub(&args),
-        BenchCommand::FloorEcho => floor::run_echo(),
+/// What is measured, how long, and what it is compared with.
+#[derive(Args)]
+pub struct BenchOptions {
+    /// The mcp-proxy binary to measure
+    #[arg(long)]
+    proxy: PathBuf,
+    /// Another build of mcp-proxy, measured in the same rounds
+    #[arg(long)]
+    before: Option<PathBuf>,
+    /// Rounds of each case
+    #[arg(long, default_value_t = 10)]
+    rounds: usize,
+    /// Seconds of each measurement
+    #[arg(long, default_value_t = 0.4)]
+    seconds: f64,
+    /// Measure only the rows whose names contain this text
+    #[arg(long)]
+    row: Option<String>,
+    /// The program nginx
+    #[arg(long)]
+    nginx: Option<PathBuf>,
+    /// The npm package's mcp-proxy
+    #[arg(long)]
+    npm: Option<PathBuf>,
+    /// The PyPI package's mcp-proxy
+    #[arg(long)]
+    pypi: Option<PathBuf>,
+    /// The binary of the crate mcp-proxy of crates.io
+    #[arg(long = "crate")]
+    crates_io: Option<PathBuf>,
+}
+
+/// Everything that a job needs to measure its cases.
+pub struct Bench {
+    options: BenchOptions,
+    /// This binary, which is the canned server too.
+    own: PathBuf,
+    time: Duration,
+    /// The files of contenders.
+    folder: TempDir,
+}
+
+impl Bench {
+    fn new(options: BenchOptions) -> Result<Bench> {
+        let time = Duration::try_from_secs_f64(options.seconds)
+            .context("--seconds is a positive number")?;
+        Ok(Bench {
+            options,
+            own: std::env::current_exe().context("this binary has a path")?,
+            time,
+            folder: TempDir::new().context("cannot make a folder for records")?,
+        })
     }
+
+    /// The program of a contender, or `None` if it was not given.
+    fn program(&self, who: Contender) -> Option<&Path> {
+        let options = &self.options;
+        match who {
+            Contender::Direct => Some(&self.own),
+            Contender::Ours(_) => Some(&options.proxy),
+            Contender::Before(_) => options.before.as_deref(),
+            Contender::Nginx => options.nginx.as_deref(),
+            Contender::Npm => options.npm.as_deref(),
+            Contender::Pypi => options.pypi.as_deref(),
+            Contender::Crate => options.crates_io.as_deref(),
+        }
+    }
+
+    fn table(&self) -> BenchTable {
+        BenchTable::new(self.options.rounds, self.options.seconds)
+    }
+
+    /// The canned server with these arguments.
+    fn canned_server<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = Command::new(&self.own);
+        command.arg("canned-server").args(arguments);
+        command
+    }
+
+    /// Measures a case in interleaved rounds and adds its rows, unless none of them is wanted.
+    async fn case(
+        &self,
+        table: &mut BenchTable,
+        rows: &[BenchRow],
+        peers: &[Contender],
+        measure: impl AsyncFnMut(Contender) -> Result<load::Sample>,
+    ) {
+        let wanted: Vec<&BenchRow> = rows
+            .iter()
+            .filter(|row| {
+                let part = self.options.row.as_deref().unwrap_or_default();
+                row.name.contains(part)
+            })
+            .collect();
+        let Some(first) = wanted.first() else {
+            return;
+        };
+        let mut contenders = peers.to_vec();
+        for row in &wanted {
+            for who in [Contender::Ours(row.variant), Contender::Before(row.variant)] {
+                if !contenders.contains(&who) {
+                    contenders.push(who);
+                }
+            }
+        }
+        contenders.retain(|who| self.program(*who).is_some());
+        let results = rounds::measure(first.name, self.options.rounds, contenders, measure).await;
+        for row in wanted {
+            table.add(row, &results);
+        }
+    }
+}
+
+fn main() -> Result<()> {
+    match BenchArgs::parse().command {
+        BenchCommand::Carry(options) => run(options, carry::measure),
+        BenchCommand::Hub(options) => run(options, hub::measure),
+        BenchCommand::Relay(options) => run(options, relay::measure),
+        BenchCommand::Search(args) => search::run(&args),
+        BenchCommand::CannedServer(args) => canned_server::run(&args),
+    }
+}
+
+/// Measures one job and prints its table.
+fn run(options: BenchOptions, job: impl AsyncFnOnce(&Bench) -> Result<BenchTable>) -> Result<()> {
+    let bench = Bench::new(options)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let table = LocalSet::new().block_on(&runtime, async {
+        // An interrupted run drops its processes and folders like one that is done.
+        tokio::select! {
+            table = job(&bench) => table,
+            _ = tokio::signal::ctrl_c() => bail!("interrupted"),
+        }
+    })?;
+    println!("{table}");
+    Ok(())
 }

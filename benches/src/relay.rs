@@ -1,78 +1,245 @@
-//! `relay`: what `mcp-proxy relay` costs between clients and extensions, next to a bare echo of WebSocket messages.
+//! `relay`: what `mcp-proxy relay` costs between clients and browser extensions.
 //!
-//! This process plays all clients and extensions, on one thread and with frames of its own ([`frames`]), because a library would
-//! take as long as the relay does. What it used is in the table: if it was the slower one, the rate is its own. A command and its
-//! answer are two relayed messages; an echoed message is one. Each of them is read once and written once by either side.
+//! This process plays all clients and extensions, each pair a user of its own.
 
-mod cases;
-mod crowd;
-mod frames;
-mod goals;
-mod load;
-mod peers;
-mod setup;
-mod socket;
+mod peer;
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::cell::{Cell, RefCell};
+use std::process::Command;
+use std::rc::Rc;
+use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result};
-use clap::Args;
+use anyhow::{Context, Result, bail};
+use mcp_proxy_token::{SigningKey, TokenRequest, create_secret, issue};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
 
-use crate::bench_options::BenchOptions;
-use crate::machine::Machine;
-use crate::processes::ProcessRegister;
-use crate::report::BenchReport;
-use setup::RelaySetup;
+use crate::Bench;
+use crate::load::{Sample, Window, milliseconds_since};
+use crate::machine;
+use crate::process::BenchProcess;
+use crate::rounds::Contender;
+use crate::rounds::Variant::{Plain, Recording};
+use crate::table::{BenchRow, BenchTable};
+use peer::{Peer, RelayUser};
 
-#[derive(Args)]
-pub struct RelayBenchArgs {
-    #[command(flatten)]
-    options: BenchOptions,
-    /// Measure only this case (may be repeated)
-    #[arg(long = "case", value_parser = goals::ALL)]
-    cases: Vec<String>,
+/// Pairs of the load with many, and those that are only weighed.
+const PAIRS: usize = 64;
+const IDLE_PAIRS: usize = 1_000;
+/// Far more than a load sends.
+const UNLIMITED: &str = "1000000";
+const START_WITHIN: Duration = Duration::from_secs(60);
+
+/// Commands in flight and the length of their answers.
+#[derive(Clone, Copy)]
+struct RelayLoad {
+    pairs: usize,
+    /// Commands that each client has in flight.
+    in_flight: usize,
+    answer_bytes: usize,
 }
 
-/// How often, how long and how many.
-struct RelayPlan {
-    rounds: usize,
-    large_rounds: usize,
-    warm_up: Duration,
-    time: Duration,
-    /// Sockets of a crowd.
-    crowd: usize,
-    /// How long a crowd is watched: whole intervals of its keep-alives.
-    idle: Duration,
+const SCREENSHOT: RelayLoad = RelayLoad {
+    pairs: 4,
+    in_flight: 1,
+    answer_bytes: 1_000_000,
+};
+
+struct RelayBench<'a> {
+    bench: &'a Bench,
+    key: SigningKey,
 }
 
-impl RelayPlan {
-    fn new(options: &BenchOptions) -> Result<RelayPlan> {
-        let quick = options.quick;
-        let seconds = options.seconds.unwrap_or(if quick { 0.25 } else { 0.5 });
-        let time =
-            Duration::try_from_secs_f64(seconds).context("--seconds is a positive number")?;
-        let rounds = |default| options.rounds.unwrap_or(if quick { 1 } else { default });
-        Ok(RelayPlan {
-            rounds: rounds(10),
-            large_rounds: rounds(3),
-            warm_up: time / 2,
-            time,
-            crowd: if quick { 500 } else { 10_000 },
-            idle: Duration::from_secs(if quick { 1 } else { 40 }),
+struct RunningRelay {
+    // Dropped in this order: the process, then its folder.
+    process: BenchProcess,
+    address: std::net::SocketAddr,
+    _files: TempDir,
+}
+
+pub async fn measure(bench: &Bench) -> Result<BenchTable> {
+    machine::raise_file_limit()?;
+    let secret = bench.folder.path().join("secret");
+    create_secret(&secret)?;
+    let key = SigningKey::from_file(&secret)?;
+    let relay = RelayBench { bench, key };
+    let mut table = bench.table();
+    let rate =
+        |name, variant| BenchRow::new(name, "commands/s", variant, |sample| sample.per_second);
+    let commands = |pairs, in_flight| RelayLoad {
+        pairs,
+        in_flight,
+        answer_bytes: 1_000,
+    };
+
+    let rows = [
+        rate("64 clients, one command at a time", Plain),
+        rate("64 clients, one command at a time, recorded", Recording),
+    ];
+    relay.case(&mut table, &rows, commands(PAIRS, 1)).await;
+
+    let rows = [rate("64 clients, 16 commands in flight each", Plain)];
+    relay.case(&mut table, &rows, commands(PAIRS, 16)).await;
+
+    let rows = [
+        BenchRow::new(
+            "one client, from command to answer",
+            "µs p50",
+            Plain,
+            |sample| sample.p50_us,
+        ),
+        BenchRow::new("the same, recorded", "µs p50", Recording, |sample| {
+            sample.p50_us
+        }),
+    ];
+    relay.case(&mut table, &rows, commands(1, 1)).await;
+
+    let rows = [
+        BenchRow::new("screenshot of 1 MB", "MB/s", Plain, |sample| {
+            sample.per_second
+        }),
+        BenchRow::new(
+            "four screenshots of 1 MB, peak over idle",
+            "MB",
+            Plain,
+            Sample::peak_over_idle_mb,
+        ),
+    ];
+    relay.case(&mut table, &rows, SCREENSHOT).await;
+
+    let rows = [
+        BenchRow::new("idle memory", "MB", Plain, |sample| sample.idle_mb),
+        BenchRow::new(
+            "memory of a client and its extension",
+            "KB",
+            Plain,
+            |sample| sample.session_kb,
+        ),
+        BenchRow::new("1,000 clients and extensions join", "ms", Plain, |sample| {
+            sample.start_ms
+        }),
+    ];
+    let crowd = async |who| relay.measure_crowd(who).await;
+    bench.case(&mut table, &rows, &[], crowd).await;
+    Ok(table)
+}
+
+impl RelayBench<'_> {
+    async fn case(&self, table: &mut BenchTable, rows: &[BenchRow], load: RelayLoad) {
+        let measure = async |who| self.measure_load(who, load).await;
+        self.bench.case(table, rows, &[], measure).await;
+    }
+
+    async fn measure_load(&self, who: Contender, load: RelayLoad) -> Result<Sample> {
+        let relay = self.start(who)?;
+        let idle_mb = machine::resident_mb(relay.process.id());
+        let work = self.run(&relay, load);
+        let outcome = tokio::time::timeout(START_WITHIN, work)
+            .await
+            .context("stuck")
+            .flatten();
+        let window =
+            outcome.with_context(|| format!("measurement failed{}", relay.process.last_lines()))?;
+        Ok(Sample {
+            idle_mb,
+            peak_mb: machine::peak_mb(relay.process.id()),
+            ..window.sample()
         })
     }
-}
 
-pub fn run(args: &RelayBenchArgs) -> Result<()> {
-    let plan = RelayPlan::new(&args.options)?;
-    let register = Arc::new(ProcessRegister::default());
-    register.close_on_signals()?;
-    let setup = RelaySetup::new(&register, &args.options.proxy)?;
-    let mut report = BenchReport::new(Machine::read(setup.folder(), setup.folder())?);
-    let wanted = |name: &str| args.cases.is_empty() || args.cases.iter().any(|case| case == name);
-    for case in goals::ALL.into_iter().filter(|case| wanted(case)) {
-        cases::measure(case, &setup, &plan, &mut report);
+    async fn run(&self, relay: &RunningRelay, load: RelayLoad) -> Result<Window> {
+        let latencies = Rc::new(RefCell::new(Vec::new()));
+        let is_counting = Rc::new(Cell::new(false));
+        let mut tasks = JoinSet::new();
+        for number in 0..load.pairs {
+            let user = self.user(number)?;
+            let mut extension = Peer::join_as_extension(relay.address, &user).await?;
+            tasks.spawn_local(async move { extension.answer_commands(load.answer_bytes).await });
+            let mut client = Peer::join_as_client(relay.address, &user).await?;
+            client.open_tab().await?;
+            let (latencies, is_counting) = (Rc::clone(&latencies), Rc::clone(&is_counting));
+            let count = move |latency: Duration| {
+                if is_counting.get() {
+                    latencies.borrow_mut().push(latency);
+                }
+            };
+            tasks.spawn_local(async move { client.send_commands(load.in_flight, count).await });
+        }
+        tokio::time::sleep(self.bench.time / 2).await;
+        is_counting.set(true);
+        let start = Instant::now();
+        tokio::time::sleep(self.bench.time).await;
+        let elapsed = start.elapsed();
+        if let Some(ended) = tasks.try_join_next() {
+            bail!("a peer has ended: {ended:?}");
+        }
+        let latencies = latencies.take();
+        Ok(Window { latencies, elapsed })
     }
-    args.options.publish(&report)
+
+    async fn measure_crowd(&self, who: Contender) -> Result<Sample> {
+        let relay = self.start(who)?;
+        let resident = || machine::resident_mb(relay.process.id()).context("the relay has ended");
+        let idle_mb = resident()?;
+        let start = Instant::now();
+        let mut open = Vec::new();
+        let mut tasks = JoinSet::new();
+        for number in 0..IDLE_PAIRS {
+            let user = self.user(number)?;
+            let mut extension = Peer::join_as_extension(relay.address, &user).await?;
+            tasks.spawn_local(async move { extension.answer_commands(0).await });
+            open.push(Peer::join_as_client(relay.address, &user).await?);
+        }
+        let start_ms = milliseconds_since(start);
+        let grown_kb = (resident()? - idle_mb) * 1000.0;
+        Ok(Sample {
+            idle_mb: Some(idle_mb),
+            session_kb: Some(grown_kb / IDLE_PAIRS as f64),
+            start_ms: Some(start_ms),
+            ..Sample::default()
+        })
+    }
+
+    fn start(&self, who: Contender) -> Result<RunningRelay> {
+        let files = TempDir::new_in(&self.bench.folder)?;
+        let program = self
+            .bench
+            .program(who)
+            .context("the program is not given")?;
+        let shared = self.bench.folder.path();
+        let mut command = Command::new(program);
+        command
+            .args(["relay", "--headless", "-q", "--listen-port", "0"])
+            .args(["--threads", "1"])
+            .args(["--user-rate", UNLIMITED, "--connection-rate", UNLIMITED])
+            .arg("--jwt-secret-file")
+            .arg(shared.join("secret"))
+            .arg("--revoked-file")
+            .arg(shared.join("revoked"))
+            .env("XDG_RUNTIME_DIR", files.path());
+        if who.variant() == Recording {
+            let record = files.path().join("record.jsonl");
+            command.arg("--session-file").arg(record);
+        } else {
+            command.args(["--no-record", "--no-control"]);
+        }
+        let process = BenchProcess::start_listener(command)?;
+        let (address, _) = process.listening_on()?;
+        Ok(RunningRelay {
+            process,
+            address,
+            _files: files,
+        })
+    }
+
+    fn user(&self, number: usize) -> Result<RelayUser> {
+        let name = format!("u{number}");
+        let request = TokenRequest {
+            user: name.clone(),
+            lifetime: Duration::from_secs(3600),
+            connection_url: None,
+        };
+        let token = issue(&self.key, &request, SystemTime::now())?.token;
+        Ok(RelayUser { token, name })
+    }
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask bench NAME`: builds the proxy and one benchmark of `benches/` with the `dist` profile, and runs it. The
-//! rivals are optional: what cannot be installed is left out of the comparison.
+//! `cargo xtask bench [JOB]`: builds the proxy and the benchmarks of `benches/` with the `dist` profile, and runs one job or
+//! all. The rivals are optional: what cannot be installed is left out of the comparison.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,40 +9,61 @@ use anyhow::{Context, Result};
 use crate::process::{self, cargo, root, target_dir};
 use crate::{fixtures, setup};
 
+/// What `mcp-proxy` does, each with a table of its own.
+const JOBS: [&str; 3] = ["carry", "hub", "relay"];
 /// Names the version of the crate that `hub` is compared with.
 const CRATE_PIN: &str = "fixtures/rivals/crate-version.txt";
 /// Brings the public sets of the search into one form.
 const COLLECT_SETS: &str = "fixtures/search/collect.py";
 
-pub fn run(name: &str, rest: &[&str]) -> Result<()> {
-    if name == "search" {
-        // It starts no proxy and has no rivals.
-        let mut bench = cargo("run --quiet --profile dist --package mcp-proxy-benches -- search");
-        if !rest.iter().any(|argument| argument.starts_with("--sets")) {
-            add_public_sets(&mut bench);
-        }
-        return process::run("bench search", bench.args(rest));
+/// Runs the job that the first argument names, or all; the other arguments are those of the benchmark.
+pub fn run(arguments: &[&str]) -> Result<()> {
+    match arguments {
+        ["search", rest @ ..] => search(rest),
+        [job, rest @ ..] if JOBS.contains(job) => measure(&[*job], rest),
+        _ => measure(&JOBS, arguments),
     }
-    if name == "carry"
-        && let Err(error) = setup::debian(&[setup::NGINX])
-    {
-        eprintln!("without nginx: {error:#}");
-    }
+}
+
+fn measure(jobs: &[&str], rest: &[&str]) -> Result<()> {
     process::run(
         "dist build",
         &mut cargo("build --profile dist --package mcp-proxy --package mcp-proxy-benches"),
     )?;
-    let mut bench = cargo("run --quiet --profile dist --package mcp-proxy-benches --");
-    bench
-        .arg(name)
-        .arg("--proxy")
-        .arg(target_dir()?.join("dist/mcp-proxy"));
-    match name {
-        "hub" => add_crate(&mut bench),
-        "relay" => {}
-        _ => add_packages(&mut bench),
+    let built = target_dir()?.join("dist");
+    for job in jobs {
+        let mut bench = Command::new(built.join("mcp-proxy-benches"));
+        bench.arg(job).arg("--proxy").arg(built.join("mcp-proxy"));
+        match *job {
+            "carry" => {
+                add_nginx(&mut bench);
+                add_packages(&mut bench);
+            }
+            "hub" => add_crate(&mut bench),
+            _ => {}
+        }
+        process::run(&format!("bench {job}"), bench.args(rest))?;
     }
-    process::run(&format!("bench {name}"), bench.args(rest))
+    Ok(())
+}
+
+/// It starts no proxy and has no rivals.
+fn search(rest: &[&str]) -> Result<()> {
+    let mut bench = cargo("run --quiet --profile dist --package mcp-proxy-benches -- search");
+    if !rest.iter().any(|argument| argument.starts_with("--sets")) {
+        add_public_sets(&mut bench);
+    }
+    process::run("bench search", bench.args(rest))
+}
+
+/// nginx as Debian installs it, which is not on everybody's path.
+fn add_nginx(bench: &mut Command) {
+    match setup::debian(&[setup::NGINX]) {
+        Ok(()) => {
+            bench.args(["--nginx", "/usr/sbin/nginx"]);
+        }
+        Err(error) => eprintln!("without nginx: {error:#}"),
+    }
 }
 
 /// The sets that others published. They are downloaded, because not all of them may be passed on.
@@ -69,9 +90,9 @@ fn add_packages(bench: &mut Command) {
     match fixtures::install_rivals() {
         Ok(directory) => {
             bench
-                .arg("--npm-mcp-proxy")
+                .arg("--npm")
                 .arg(directory.join("npm/node_modules/.bin/mcp-proxy"))
-                .arg("--pypi-mcp-proxy")
+                .arg("--pypi")
                 .arg(directory.join("venv/bin/mcp-proxy"));
         }
         Err(error) => eprintln!("without the npm and PyPI rivals: {error:#}"),
@@ -82,7 +103,7 @@ fn add_packages(bench: &mut Command) {
 fn add_crate(bench: &mut Command) {
     match install_crate() {
         Ok(program) => {
-            bench.arg("--peer").arg(program);
+            bench.arg("--crate").arg(program);
         }
         Err(error) => eprintln!("without the crates.io rival: {error:#}"),
     }

@@ -22,7 +22,7 @@ cargo xtask <command>
   test agents        the hub with every agent program that we know how to start (installs 3 GB)
   setup              install what the tests need, into the user's cache directory
   tidy               the house rules that rustc and clippy do not know
-  bench NAME [ARG…]  build with the dist profile and run one benchmark, e.g. `bench carry`
+  bench [JOB] [ARG…] build with the dist profile and measure `carry`, `hub` and `relay`, or `search`
   man                write the man pages to target/man
   advisories         look the dependencies up in the advisory database (needs the network)
 ";
@@ -46,7 +46,7 @@ fn dispatch(arguments: &[String]) -> anyhow::Result<()> {
         ["test", "agents"] => agents::test(),
         ["setup"] => setup::run(&[]).map(drop),
         ["tidy"] => tidy::run(),
-        ["bench", name, rest @ ..] => bench::run(name, rest),
+        ["bench", rest @ ..] => bench::run(rest),
         ["man"] => man::run(),
         ["advisories"] => advisories::run(),
         [] | ["help" | "--help" | "-h"] => {

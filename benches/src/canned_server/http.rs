@@ -1,38 +1,35 @@
 //! The canned server over HTTP: hyper on one thread, legacy sessions kept, JSON answers (never SSE).
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::convert::Infallible;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
 
 use anyhow::Result;
-use bytes::{BufMut, Bytes, BytesMut};
-use http_body::{Body, Frame, SizeHint};
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use bytes::{Bytes, BytesMut};
+use futures_util::stream;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
-use crate::canned::{ANSWER_START, CannedAnswers, MODERN_VERSION, ToolSet};
-use crate::processes;
+use super::COPY_BELOW;
+use crate::canned::{ANSWER_START, CannedAnswer, CannedAnswers, MODERN_VERSION};
 
-/// Answers longer than this go out as a second piece, never copied.
-const COPY_BELOW: usize = 16 * 1024;
+type CannedBody = UnsyncBoxBody<Bytes, Infallible>;
 
 struct Server {
     answers: CannedAnswers,
     sessions: RefCell<HashSet<String>>,
-    opened: RefCell<u64>,
+    opened: Cell<u64>,
 }
 
-pub fn serve(tools: &ToolSet) -> Result<()> {
-    processes::end_with_parent();
+pub fn serve(answers: CannedAnswers) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -40,9 +37,9 @@ pub fn serve(tools: &ToolSet) -> Result<()> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         eprintln!("listening on http://{}/mcp", listener.local_addr()?);
         let server = Rc::new(Server {
-            answers: CannedAnswers::new(tools),
+            answers,
             sessions: RefCell::default(),
-            opened: RefCell::default(),
+            opened: Cell::default(),
         });
         loop {
             let (stream, _) = listener.accept().await?;
@@ -60,7 +57,10 @@ pub fn serve(tools: &ToolSet) -> Result<()> {
 }
 
 impl Server {
-    async fn respond(&self, request: Request<Incoming>) -> Result<Response<Pieces>, Infallible> {
+    async fn respond(
+        &self,
+        request: Request<Incoming>,
+    ) -> Result<Response<CannedBody>, Infallible> {
         let modern = request
             .headers()
             .get("mcp-protocol-version")
@@ -98,82 +98,37 @@ impl Server {
         {
             return Ok(empty(StatusCode::NOT_FOUND));
         }
-        let mut response = Response::new(Pieces::new(answer.id, answer.rest));
-        response
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let mut response = Response::new(body_of(&answer));
+        let length = ANSWER_START.len() + answer.id.len() + answer.rest.len();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         if answer.opens_session {
-            let id = self.open_session();
+            self.opened.set(self.opened.get() + 1);
+            let id = format!("session-{:016x}", self.opened.get());
             if let Ok(value) = HeaderValue::from_str(&id) {
-                response.headers_mut().insert("mcp-session-id", value);
+                headers.insert("mcp-session-id", value);
             }
             self.sessions.borrow_mut().insert(id);
         }
         Ok(response)
     }
-
-    fn open_session(&self) -> String {
-        let mut opened = self.opened.borrow_mut();
-        *opened += 1;
-        format!("session-{:016x}", *opened)
-    }
 }
 
-fn empty(status: StatusCode) -> Response<Pieces> {
-    let mut response = Response::new(Pieces {
-        first: Bytes::new(),
-        second: Bytes::new(),
-    });
+fn empty(status: StatusCode) -> Response<CannedBody> {
+    let mut response = Response::new(Empty::new().boxed_unsync());
     *response.status_mut() = status;
     response
 }
 
-/// A body of known length in at most two pieces.
-struct Pieces {
-    first: Bytes,
-    second: Bytes,
-}
-
-impl Pieces {
-    fn new(id: &str, rest: Bytes) -> Pieces {
-        let mut first =
-            BytesMut::with_capacity(ANSWER_START.len() + id.len() + COPY_BELOW.min(rest.len()));
-        first.put_slice(ANSWER_START);
-        first.put_slice(id.as_bytes());
-        if rest.len() < COPY_BELOW {
-            first.put_slice(&rest);
-            return Pieces {
-                first: first.freeze(),
-                second: Bytes::new(),
-            };
-        }
-        Pieces {
-            first: first.freeze(),
-            second: rest,
-        }
+/// The whole answer, its long end without a copy.
+fn body_of(answer: &CannedAnswer<'_>) -> CannedBody {
+    let mut start = BytesMut::from(ANSWER_START);
+    start.extend_from_slice(answer.id.as_bytes());
+    if answer.rest.len() < COPY_BELOW {
+        start.extend_from_slice(&answer.rest);
+        return Full::new(start.freeze()).boxed_unsync();
     }
-}
-
-impl Body for Pieces {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        if self.first.is_empty() {
-            self.first = std::mem::take(&mut self.second);
-        }
-        let piece = std::mem::take(&mut self.first);
-        Poll::Ready((!piece.is_empty()).then(|| Ok(Frame::data(piece))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.first.is_empty() && self.second.is_empty()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact((self.first.len() + self.second.len()) as u64)
-    }
+    let pieces = [start.freeze(), answer.rest.clone()];
+    StreamBody::new(stream::iter(pieces.map(|piece| Ok(Frame::data(piece))))).boxed_unsync()
 }

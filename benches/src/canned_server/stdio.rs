@@ -9,13 +9,10 @@ use std::os::fd::AsFd;
 use anyhow::Result;
 use memchr::memchr;
 
-use crate::canned::{ANSWER_START, CannedAnswers, ToolSet};
+use super::COPY_BELOW;
+use crate::canned::{ANSWER_START, CannedAnswers};
 
-/// Answers longer than this are written straight from the canned bytes.
-const COPY_BELOW: usize = 16 * 1024;
-
-pub fn serve(tools: &ToolSet) -> Result<()> {
-    let answers = CannedAnswers::new(tools);
+pub fn serve(answers: &CannedAnswers) -> Result<()> {
     // Through the descriptors themselves: std's own handles buffer lines a second time.
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
@@ -30,12 +27,8 @@ pub fn serve(tools: &ToolSet) -> Result<()> {
         filled += count;
         let mut start = 0;
         while let Some(length) = memchr(b'\n', &buffer[start..filled]) {
-            answer(
-                &answers,
-                &buffer[start..start + length],
-                &mut out,
-                &mut output,
-            )?;
+            let line = &buffer[start..start + length];
+            answer(answers, line, &mut out, &mut output)?;
             start += length + 1;
         }
         buffer.copy_within(start..filled, 0);

@@ -3,335 +3,203 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
-use tokio::task::JoinSet;
+use anyhow::{Result, ensure};
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::{Method, StatusCode};
+use hyper_util::rt::TokioIo;
+use memchr::{memchr, memmem};
+use tokio::net::TcpStream;
+use tokio::task::{JoinSet, spawn_local};
 
-use super::connection::LoadConnection;
-use super::{AnswerEnds, LoadPlan, MeasuredWindow, Measurement, within};
-use crate::canned::{self, AnswerSize, BenchEra, FIRST_ID, LEGACY_VERSION, MODERN_VERSION};
-use crate::usage::{self, TreeUsage};
+use super::{Load, Window, Work};
+use crate::canned::{self, BenchEra, MODERN_VERSION};
 
-/// Where the contender listens and which processes to count (`None`: no proxy between).
+const FIRST_ID: u32 = 2_000_000;
+
+/// Where a contender listens.
 #[derive(Clone, Debug)]
-pub struct LoadTarget {
+pub struct HttpTarget {
     pub address: SocketAddr,
     pub path: String,
-    pub process: Option<u32>,
 }
 
-/// The request that a client repeats. Its body has `FIRST_ID` where the ids go.
-#[derive(Clone, Debug)]
-pub struct LoadCall {
-    pub tool: String,
-    pub body: String,
-    pub answer: ExpectedAnswer,
-}
-
-/// How the answer to a call is checked, besides its id.
-#[derive(Clone, Debug)]
-pub enum ExpectedAnswer {
-    /// It is a result of at least this size.
-    Sized(AnswerSize),
-    /// It has this text in it.
-    Holding(String),
-}
-
-impl LoadCall {
-    /// A call of `tool` under the name that the client sees.
-    pub fn of_tool(era: BenchEra, tool: &str) -> LoadCall {
-        LoadCall {
-            tool: tool.to_owned(),
-            body: canned::call(era, tool),
-            answer: ExpectedAnswer::Sized(AnswerSize::Small),
-        }
-    }
-
-    /// A call of the dispatcher whose answer holds `text`.
-    pub fn of_dispatcher(body: String, text: impl Into<String>) -> LoadCall {
-        LoadCall {
-            tool: canned::DISPATCHER.to_owned(),
-            body,
-            answer: ExpectedAnswer::Holding(text.into()),
-        }
-    }
-}
-
-/// A session on a connection of its own.
-pub(super) struct LoadSession {
-    pub(super) connection: LoadConnection,
-    id: Option<String>,
-    /// The id of its next call.
+/// A client with a connection of its own.
+pub struct HttpSession {
+    sender: SendRequest<Full<Bytes>>,
+    target: HttpTarget,
+    era: BenchEra,
+    id: Option<HeaderValue>,
     next: u32,
 }
 
-/// A client: its session and its request, made once.
-pub(super) struct HttpLoadClient {
-    pub(super) session: LoadSession,
-    request: Vec<u8>,
-    id_at: usize,
-    answer: ExpectedAnswer,
-}
-
-pub fn measure(target: &LoadTarget, load: &LoadPlan) -> Result<Measurement> {
-    let call = LoadCall {
-        answer: ExpectedAnswer::Sized(load.size),
-        ..LoadCall::of_tool(load.era, load.size.tool())
-    };
-    measure_calls(target, load, &[call])
-}
-
-/// Measures clients that take turns in what they call.
-pub fn measure_calls(
-    target: &LoadTarget,
-    load: &LoadPlan,
-    calls: &[LoadCall],
-) -> Result<Measurement> {
-    within(load.limit(), run(target, load, calls))
-}
-
-/// Opens one legacy session and asks nothing more: the end of a start.
-pub fn open_once(target: &LoadTarget) -> Result<()> {
-    within(Duration::from_secs(10), async {
-        LoadSession::open(target, BenchEra::Legacy).await?;
-        Ok(())
-    })
-}
-
-pub(super) async fn run(
-    target: &LoadTarget,
-    load: &LoadPlan,
-    calls: &[LoadCall],
-) -> Result<Measurement> {
-    let read_usage = || target.process.map(usage::of_tree).unwrap_or_default();
-    let idle = read_usage();
-    let mut clients = Vec::new();
-    for call in calls.iter().cycle().take(load.in_flight) {
-        clients.push(HttpLoadClient::open(target, load.era, call).await?);
+/// Measures after a warm-up.
+pub(super) async fn run(target: &HttpTarget, load: &Load) -> Result<Window> {
+    let mut sessions = Vec::new();
+    for work in load.work.iter().cycle().take(load.in_flight) {
+        sessions.push((HttpSession::open(target, load.era).await?, work.clone()));
     }
-    let (clients, _) = loop_for(clients, load, load.warm_up).await?;
-    let before: TreeUsage = read_usage();
-    let (clients, window) = loop_for(clients, load, load.time).await?;
-    let after = read_usage();
-    for client in clients {
-        client.session.close(target).await?;
+    let (sessions, _) = work_for(sessions, load.warm_up()).await?;
+    let (sessions, window) = work_for(sessions, load.time).await?;
+    for (session, _) in sessions {
+        session.close().await?;
     }
-    let mut sample = window.sample(load.size, &before, &after, target.process.is_some());
-    sample.idle_mb = target.process.map(|_| idle.proxy.resident_megabytes);
-    Ok(sample)
+    Ok(window)
 }
 
-async fn loop_for(
-    clients: Vec<HttpLoadClient>,
-    load: &LoadPlan,
-    time: Duration,
-) -> Result<(Vec<HttpLoadClient>, MeasuredWindow)> {
-    let each = load.most_requests / clients.len() as u64;
+type Sessions = Vec<(HttpSession, Work)>;
+
+async fn work_for(sessions: Sessions, time: Duration) -> Result<(Sessions, Window)> {
     let start = Instant::now();
+    let end = start + time;
     let mut tasks = JoinSet::new();
-    for client in clients {
-        tasks.spawn(client.call_until(start + time, each));
+    for (mut session, work) in sessions {
+        tasks.spawn_local(async move {
+            let mut latencies = Vec::new();
+            while Instant::now() < end {
+                let begun = Instant::now();
+                session.work(&work).await?;
+                latencies.push(begun.elapsed());
+            }
+            anyhow::Ok((session, work, latencies))
+        });
     }
-    let mut clients = Vec::new();
-    let mut latencies = Vec::new();
+    let (mut sessions, mut all) = (Vec::new(), Vec::new());
     while let Some(finished) = tasks.join_next().await {
-        let (client, mut own) = finished??;
-        clients.push(client);
-        latencies.append(&mut own);
+        let (session, work, mut latencies) = finished??;
+        sessions.push((session, work));
+        all.append(&mut latencies);
     }
-    Ok((
-        clients,
-        MeasuredWindow {
-            latencies,
-            elapsed: start.elapsed(),
-        },
-    ))
+    let window = Window {
+        latencies: all,
+        elapsed: start.elapsed(),
+    };
+    Ok((sessions, window))
 }
 
-impl LoadSession {
-    pub(super) async fn open(target: &LoadTarget, era: BenchEra) -> Result<LoadSession> {
-        let mut connection = LoadConnection::open(target.address).await?;
-        let opening = head(
-            target,
+impl HttpSession {
+    pub async fn open(target: &HttpTarget, era: BenchEra) -> Result<HttpSession> {
+        let stream = TcpStream::connect(target.address).await?;
+        stream.set_nodelay(true)?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        // A connection that fails shows in the next request.
+        spawn_local(connection);
+        let mut session = HttpSession {
+            sender,
+            target: target.clone(),
             era,
-            None,
-            "server/discover",
-            None,
-            canned::opening(era).as_bytes(),
-        );
-        let answer = connection.exchange(&opening).await?;
-        ensure!(
-            answer.status == 200,
-            "the first request was answered {}: {}",
-            answer.status,
-            connection.body.shown()
-        );
-        let session = answer.session;
+            id: None,
+            next: FIRST_ID,
+        };
+        session
+            .post("server/discover", None, canned::opening(era).into())
+            .await?;
         if era == BenchEra::Legacy {
-            let note = head(
-                target,
-                era,
-                session.as_deref(),
-                "",
-                None,
-                canned::initialized().as_bytes(),
-            );
-            let status = connection.exchange(&note).await?.status;
-            ensure!(
-                (200..300).contains(&status),
-                "notifications/initialized was answered {status}"
-            );
+            session.post("", None, canned::initialized().into()).await?;
         }
-        Ok(LoadSession {
-            connection,
-            id: session,
-            next: FIRST_ID + 1,
-        })
+        Ok(session)
     }
 
-    /// A legacy request of this session with its head.
-    pub(super) fn request(&self, target: &LoadTarget, body: &str) -> Vec<u8> {
-        head(
-            target,
-            BenchEra::Legacy,
-            self.id.as_deref(),
-            "",
-            None,
-            body.as_bytes(),
-        )
+    async fn work(&mut self, work: &Work) -> Result<()> {
+        match work {
+            Work::Call(request) => {
+                let id = self.next;
+                self.next += 1;
+                let body = request.with_id(id).into();
+                let answer = self.post("tools/call", Some(&request.tool), body).await?;
+                ensure!(
+                    request.is_answered_by(&answer, id),
+                    "request {id} was answered {}",
+                    shown(&answer)
+                );
+            }
+            Work::WholeList => drop(self.count_tools().await?),
+        }
+        Ok(())
+    }
+
+    /// Reads all pages of `tools/list`.
+    pub async fn count_tools(&mut self) -> Result<usize> {
+        let mut cursor = None;
+        let mut count = 0;
+        loop {
+            let request = canned::list(cursor.as_deref());
+            let answer = self.post("tools/list", None, request.into()).await?;
+            // Every definition has it once.
+            let tools = memmem::find_iter(&answer, br#""inputSchema""#).count();
+            ensure!(tools > 0, "tools/list was answered {}", shown(&answer));
+            count += tools;
+            cursor = next_cursor(&answer);
+            if cursor.is_none() {
+                return Ok(count);
+            }
+        }
     }
 
     /// Ends the session, so that a server process behind it ends too. What is answered does not matter.
-    pub(super) async fn close(mut self, target: &LoadTarget) -> Result<()> {
-        if let Some(session) = &self.id {
-            let request = format!(
-                "DELETE {} HTTP/1.1\r\nHost: {}\r\nMcp-Session-Id: {session}\r\nMCP-Protocol-Version: {LEGACY_VERSION}\r\n\r\n",
-                target.path, target.address
+    pub async fn close(mut self) -> Result<()> {
+        if self.id.is_some() {
+            let request = self.request(Method::DELETE, Bytes::new())?;
+            self.sender.send_request(request).await?;
+        }
+        Ok(())
+    }
+
+    async fn post(&mut self, method: &str, tool: Option<&str>, body: Bytes) -> Result<Bytes> {
+        let mut request = self.request(Method::POST, body)?;
+        if self.era == BenchEra::Modern {
+            let headers = request.headers_mut();
+            headers.insert(
+                "mcp-protocol-version",
+                HeaderValue::from_static(MODERN_VERSION),
             );
-            self.connection.exchange(request.as_bytes()).await?;
-        }
-        Ok(())
-    }
-}
-
-impl HttpLoadClient {
-    async fn open(target: &LoadTarget, era: BenchEra, call: &LoadCall) -> Result<HttpLoadClient> {
-        let session = LoadSession::open(target, era).await?;
-        HttpLoadClient::of_session(session, target, era, call)
-    }
-
-    /// A client that calls in a session that is open already.
-    pub(super) fn of_session(
-        session: LoadSession,
-        target: &LoadTarget,
-        era: BenchEra,
-        call: &LoadCall,
-    ) -> Result<HttpLoadClient> {
-        let mut client = HttpLoadClient {
-            session,
-            request: Vec::new(),
-            id_at: 0,
-            answer: call.answer.clone(),
-        };
-        client.set_call(target, era, call)?;
-        Ok(client)
-    }
-
-    /// Makes `call` the request that is repeated.
-    pub(super) fn set_call(
-        &mut self,
-        target: &LoadTarget,
-        era: BenchEra,
-        call: &LoadCall,
-    ) -> Result<()> {
-        if matches!(call.answer, ExpectedAnswer::Holding(_)) {
-            self.session.connection.body.keep_whole();
-        }
-        self.request = head(
-            target,
-            era,
-            self.session.id.as_deref(),
-            "tools/call",
-            Some(&call.tool),
-            call.body.as_bytes(),
-        );
-        let in_body = canned::id_offset(call.body.as_bytes()).context("a call has an id")?;
-        self.id_at = self.request.len() - call.body.len() + in_body;
-        self.answer = call.answer.clone();
-        Ok(())
-    }
-
-    async fn call_until(mut self, end: Instant, most: u64) -> Result<(HttpLoadClient, Vec<u32>)> {
-        let latencies = self.repeat(end, most).await?;
-        Ok((self, latencies))
-    }
-
-    /// Calls until `end`, but not more often than `most`, and gives the latencies in nanoseconds.
-    pub(super) async fn repeat(&mut self, end: Instant, most: u64) -> Result<Vec<u32>> {
-        let mut latencies = Vec::with_capacity(1 << 16);
-        while Instant::now() < end && (latencies.len() as u64) < most {
-            latencies.push(self.call().await?);
-        }
-        Ok(latencies)
-    }
-
-    /// Calls once, and gives the latency in nanoseconds.
-    pub(super) async fn call(&mut self) -> Result<u32> {
-        let sent = Instant::now();
-        let id = self.session.next;
-        canned::write_id(&mut self.request, self.id_at, id);
-        let answer = self.session.connection.exchange(&self.request).await?;
-        let body = &self.session.connection.body;
-        let right = answer.status == 200 && body.id() == Some(id) && self.answer.fits(body);
-        ensure!(
-            right,
-            "request {id} was answered {}, expected {:?}: {}",
-            answer.status,
-            self.answer,
-            body.shown()
-        );
-        self.session.next += 1;
-        Ok(u32::try_from(sent.elapsed().as_nanos()).unwrap_or(u32::MAX))
-    }
-}
-
-impl ExpectedAnswer {
-    fn fits(&self, body: &AnswerEnds) -> bool {
-        match self {
-            ExpectedAnswer::Sized(size) => body.is_whole(*size),
-            ExpectedAnswer::Holding(text) => body.holds(text),
-        }
-    }
-}
-
-fn head(
-    target: &LoadTarget,
-    era: BenchEra,
-    session: Option<&str>,
-    method: &str,
-    name: Option<&str>,
-    body: &[u8],
-) -> Vec<u8> {
-    let mut text = format!(
-        "POST {} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: {}\r\n",
-        target.path,
-        target.address,
-        body.len()
-    );
-    match (era, session) {
-        (BenchEra::Modern, _) => {
-            text += &format!("MCP-Protocol-Version: {MODERN_VERSION}\r\nMcp-Method: {method}\r\n");
-            if let Some(name) = name {
-                text += &format!("Mcp-Name: {name}\r\n");
+            headers.insert("mcp-method", HeaderValue::from_str(method)?);
+            if let Some(tool) = tool {
+                headers.insert("mcp-name", HeaderValue::from_str(tool)?);
             }
         }
-        (BenchEra::Legacy, Some(session)) => {
-            text +=
-                &format!("Mcp-Session-Id: {session}\r\nMCP-Protocol-Version: {LEGACY_VERSION}\r\n");
+        self.sender.ready().await?;
+        let response = self.sender.send_request(request).await?;
+        let status = response.status();
+        if let Some(id) = response.headers().get("mcp-session-id") {
+            self.id = Some(id.clone());
         }
-        (BenchEra::Legacy, None) => {}
+        let body = response.into_body().collect().await?.to_bytes();
+        ensure!(
+            matches!(status, StatusCode::OK | StatusCode::ACCEPTED),
+            "{method} was answered {status}: {}",
+            shown(&body)
+        );
+        Ok(body)
     }
-    text += "\r\n";
-    let mut request = text.into_bytes();
-    request.extend_from_slice(body);
-    request
+
+    fn request(&self, method: Method, body: Bytes) -> Result<hyper::Request<Full<Bytes>>> {
+        let mut request = hyper::Request::builder()
+            .method(method)
+            .uri(&self.target.path)
+            .header(HOST, self.target.address.to_string())
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json, text/event-stream");
+        if let Some(id) = &self.id {
+            request = request
+                .header("mcp-session-id", id)
+                .header("mcp-protocol-version", canned::LEGACY_VERSION);
+        }
+        Ok(request.body(Full::new(body))?)
+    }
+}
+
+/// Where the next page begins, still escaped.
+fn next_cursor(page: &[u8]) -> Option<String> {
+    const KEY: &[u8] = br#""nextCursor":""#;
+    let start = memmem::find(page, KEY)? + KEY.len();
+    let length = memchr(b'"', &page[start..])?;
+    String::from_utf8(page[start..start + length].to_vec()).ok()
+}
+
+/// The beginning of an answer, for a message.
+fn shown(answer: &[u8]) -> String {
+    String::from_utf8_lossy(&answer[..answer.len().min(192)]).into_owned()
 }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
-use mcp_proxy_search::testing::{PlainBm25, PublicQuality, PublicSet};
+use anyhow::{Context, Result};
+use mcp_proxy_search::testing::{PlainBm25, PublicSet};
 use serde::Deserialize;
 
 const SETS: &str = include_str!("../../../fixtures/search/sets.json");
@@ -17,8 +17,6 @@ const ROUNDING: f64 = 0.0005;
 struct KnownSet {
     name: String,
     file: String,
-    tools: usize,
-    queries: usize,
     /// The goal: what is found may not become less.
     recall_at_5: f64,
 }
@@ -33,7 +31,7 @@ pub struct PublicSetTable {
 pub fn measure(folder: &Path) -> Result<PublicSetTable> {
     let known: Vec<KnownSet> = serde_json::from_str(SETS).context("sets.json is not understood")?;
     let mut table = PublicSetTable {
-        text: "| public set, tools, queries | search | recall@1 | recall@5 | recall@10 | MRR | goal for recall@5 |\n\
+        text: "| public set, tools, queries | recall@1 | recall@5 | recall@10 | MRR | plain BM25, recall@5 | goal for recall@5 |\n\
                |---|---|---|---|---|---|---|\n"
             .to_owned(),
         fallen: Vec::new(),
@@ -42,7 +40,9 @@ pub fn measure(folder: &Path) -> Result<PublicSetTable> {
         let path = folder.join(&known.file);
         match PublicSet::load(&path) {
             Ok(set) => table.add(&known, &set)?,
-            Err(error) if error.kind() == ErrorKind::NotFound => table.leave_out(&known)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                writeln!(table.text, "| {} | left out | | | | | |", known.name)?;
+            }
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));
             }
@@ -53,58 +53,28 @@ pub fn measure(folder: &Path) -> Result<PublicSetTable> {
 
 impl PublicSetTable {
     fn add(&mut self, known: &KnownSet, set: &PublicSet) -> Result<()> {
-        let size = (set.tool_count(), set.queries.len());
-        ensure!(
-            size == (known.tools, known.queries),
-            "{} has {} tools and {} queries, but its goal is for {} and {}",
-            known.file,
-            size.0,
-            size.1,
-            known.tools,
-            known.queries
-        );
         let (index, plain) = (set.index(), PlainBm25::new(&set.servers));
+        let plain = set.measure(|query| plain.best_tools(query));
         let ours = set.measure(|query| set.best_tools(&index, query));
-        let goal = format!("{:.3}", known.recall_at_5);
-        self.row(
-            known,
-            "plain BM25",
-            &set.measure(|query| plain.best_tools(query)),
-            "",
-        )?;
-        self.row(known, "ours", &ours, &goal)?;
-        if ours.recall_at_5 < known.recall_at_5 - ROUNDING {
-            self.fallen.push(format!(
-                "recall@5 of {} fell to {:.3}; its goal is {goal}",
-                known.name, ours.recall_at_5
-            ));
-        }
-        Ok(())
-    }
-
-    fn leave_out(&mut self, known: &KnownSet) -> Result<()> {
-        writeln!(self.text, "| {} | left out | | | | | |", known.name)?;
-        Ok(())
-    }
-
-    fn row(
-        &mut self,
-        known: &KnownSet,
-        search: &str,
-        quality: &PublicQuality,
-        goal: &str,
-    ) -> Result<()> {
         writeln!(
             self.text,
-            "| {}, {}, {} | {search} | {:.3} | {:.3} | {:.3} | {:.3} | {goal} |",
+            "| {}, {}, {} | {:.3} | {:.3} | {:.3} | {:.3} | {:.3} | {:.3} |",
             known.name,
-            known.tools,
-            known.queries,
-            quality.recall_at_1,
-            quality.recall_at_5,
-            quality.recall_at_10,
-            quality.mean_reciprocal_rank
+            set.tool_count(),
+            set.queries.len(),
+            ours.recall_at_1,
+            ours.recall_at_5,
+            ours.recall_at_10,
+            ours.mean_reciprocal_rank,
+            plain.recall_at_5,
+            known.recall_at_5
         )?;
+        if ours.recall_at_5 < known.recall_at_5 - ROUNDING {
+            self.fallen.push(format!(
+                "recall@5 of {} fell to {:.3}; its goal is {:.3}",
+                known.name, ours.recall_at_5, known.recall_at_5
+            ));
+        }
         Ok(())
     }
 }
