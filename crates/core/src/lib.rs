@@ -22,7 +22,6 @@ mod memory_budget;
 mod message_pipeline;
 pub mod mock;
 mod multiplexer;
-mod overruns;
 mod own_request;
 mod peer;
 mod proxy_run;

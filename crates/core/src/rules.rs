@@ -14,16 +14,14 @@ mod verdict;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use mcp_proxy_session::{
-    Budget, Change, ChangeError, ChangePart, Filter, JqError, MessageFacts, Stopwatch,
-};
+use mcp_proxy_session::{Change, ChangeError, ChangePart, Filter, JqError, MessageFacts};
 use mcp_proxy_wire::headers::HeaderEdits;
 use mcp_proxy_wire::{Direction, Kind, Message};
 use rustc_hash::FxHashMap;
 
-use crate::overruns::Overruns;
 use name_patterns::NamePatterns;
 
 pub use error::RulesError;
@@ -63,7 +61,7 @@ pub struct Rule {
     server: Option<NamePatterns>,
     filter: Filter,
     action: RuleAction,
-    overruns: Arc<Overruns>,
+    too_slow: Arc<AtomicU64>,
 }
 
 /// What a rule is called.
@@ -125,9 +123,9 @@ impl Rules {
     /// What becomes of a message. Nothing, if no rule is for it.
     ///
     /// Rules are tried in their order. After a change, of headers too, or a delay the later rules still apply, and see the changed message; every other
-    /// action is the last. `server` in a rule is looked at only after [`Rules::for_several_servers`]. Each rule may compute for as long
-    /// as `budget` says; one that takes longer does nothing to the message.
-    pub fn judge(&self, facts: &MessageFacts<'_>, budget: Budget) -> Option<RuleVerdict> {
+    /// action is the last. `server` in a rule is looked at only after [`Rules::for_several_servers`]. A rule that misses its
+    /// deadline does nothing to the message, and is switched off.
+    pub fn judge(&self, facts: &MessageFacts<'_>) -> Option<RuleVerdict> {
         // Nearly always.
         if self.candidates(facts, 0).is_empty() {
             return None;
@@ -140,7 +138,7 @@ impl Rules {
                 message: changed.as_ref().unwrap_or(facts.message),
                 ..*facts
             };
-            match self.apply_from(&now, next, budget, &mut verdict) {
+            match self.apply_from(&now, next, &mut verdict) {
                 // What a rule has changed may be for other rules now.
                 Some(place) => next = place + 1,
                 None => break,
@@ -154,7 +152,6 @@ impl Rules {
         &self,
         facts: &MessageFacts<'_>,
         next: u32,
-        budget: Budget,
         verdict: &mut RuleVerdict,
     ) -> Option<u32> {
         for place in self.candidates(facts, next) {
@@ -162,16 +159,17 @@ impl Rules {
             if !rule.is_for(facts) || self.has_several_servers && !rule.is_for_server(facts) {
                 continue;
             }
-            match rule.run(facts, budget, verdict) {
+            match rule.run(facts, verdict) {
                 Ok(RuleFlow::Continue) | Err(JqError::Failed(_)) => {}
                 Ok(RuleFlow::ContinueChanged) => return Some(place),
                 Ok(RuleFlow::Stop) => return None,
-                Err(JqError::TooSlow(_)) => {
-                    rule.overruns.add();
-                    verdict.add(rule, RuleEffect::TooSlow(budget));
+                Err(JqError::TooSlow) => {
+                    rule.too_slow.fetch_add(1, Ordering::Relaxed);
+                    verdict.add(rule, RuleEffect::TooSlow);
                 }
-                // It was told that it is too slow, and it is told again after the next try.
-                Err(JqError::GivenUp) => rule.overruns.add(),
+                Err(JqError::SwitchedOff) => {
+                    rule.too_slow.fetch_add(1, Ordering::Relaxed);
+                }
             }
         }
         None
@@ -286,40 +284,33 @@ impl Rule {
 
     /// How many messages it was too slow for. It did nothing to them.
     pub fn too_slow(&self) -> u64 {
-        self.overruns.count()
+        self.too_slow.load(Ordering::Relaxed)
     }
 
     /// Does what the rule says, if its filter matches. An error means that the filter did not decide, or that the rule took too
-    /// long: filter and change share the budget.
+    /// long.
     fn run(
         &self,
         facts: &MessageFacts<'_>,
-        budget: Budget,
         verdict: &mut RuleVerdict,
     ) -> Result<RuleFlow, JqError> {
-        let RuleAction::Change(change, part) = &self.action else {
-            return Ok(match self.filter.judge(facts, budget)? {
-                true => self.act(facts, verdict),
-                false => RuleFlow::Continue,
-            });
-        };
-        // Most changes have no filter, and measuring is a call into the kernel.
-        let watch = (!self.filter.is_empty()).then(Stopwatch::start);
-        if !self.filter.judge(facts, budget)? {
+        if !self.filter.judge(facts)? {
             return Ok(RuleFlow::Continue);
         }
-        let left = watch.map_or(budget, |watch| budget.less(watch.elapsed()));
+        let RuleAction::Change(change, part) = &self.action else {
+            return Ok(self.act(facts, verdict));
+        };
         let Some(part) = part.or_else(|| ChangePart::of(facts.message)) else {
             return Ok(RuleFlow::Continue);
         };
-        match change.apply(facts.message, part, left) {
+        match change.apply(facts.message, part) {
             Ok(message) if message.raw() == facts.message.raw() => Ok(RuleFlow::Continue),
             Ok(message) => {
                 verdict.message = Some(message);
                 verdict.add(self, RuleEffect::Changed(part));
                 Ok(RuleFlow::ContinueChanged)
             }
-            Err(ChangeError::Program(error @ (JqError::TooSlow(_) | JqError::GivenUp))) => {
+            Err(ChangeError::Program(error @ (JqError::TooSlow | JqError::SwitchedOff))) => {
                 Err(error)
             }
             Err(error) => {

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use mcp_proxy_wire::{Message, Span};
 
-use crate::budget::{Budget, Patience};
 use crate::filter::FilterError;
-use crate::jq::{self, Account, JqError, JqProgram};
+use crate::jq::{self, JqError, JqProgram};
+use crate::program_thread::{ProgramThread, WaitingCaller};
 
 /// A compiled change.
 #[derive(Debug, Clone)]
 pub struct Change {
     text: String,
     program: Arc<JqProgram>,
-    patience: Arc<Patience>,
+    thread: Arc<ProgramThread>,
 }
 
 /// Which member of a message is changed.
@@ -57,7 +57,7 @@ impl Change {
         Ok(Change {
             text: program.trim().to_owned(),
             program: Arc::new(JqProgram::compile(program.trim(), &[])?),
-            patience: Arc::default(),
+            thread: Arc::default(),
         })
     }
 
@@ -69,51 +69,47 @@ impl Change {
     /// The message with `part` changed. If the program leaves the value as it is, so are the bytes.
     ///
     /// # Errors
-    /// When it cannot be changed, or that takes longer than `budget`, or did so several times just before.
-    pub fn apply(
-        &self,
-        message: &Message,
-        part: ChangePart,
-        budget: Budget,
-    ) -> Result<Message, ChangeError> {
-        let is_overrun =
-            |error: &ChangeError| matches!(error, ChangeError::Program(JqError::TooSlow(_)));
-        self.patience
-            .spend(|| self.apply_now(message, part, budget), is_overrun)
-    }
-
-    fn apply_now(
-        &self,
-        message: &Message,
-        part: ChangePart,
-        budget: Budget,
-    ) -> Result<Message, ChangeError> {
+    /// When it cannot be changed, or that takes too long, or did so before.
+    pub fn apply(&self, message: &Message, part: ChangePart) -> Result<Message, ChangeError> {
         let span = part.span(message).filter(|_| message.is_json());
         let span = span.ok_or(ChangeError::Missing(part))?;
-        let account = Account::new(budget, span.len());
-        let before = match jq::json(message, span, &account) {
-            Some(before) => before,
-            None if account.is_spent() => return Err(JqError::TooSlow(budget).into()),
-            None => return Err(ChangeError::TooDeep(part)),
-        };
-        let unchanged = before.to_string();
-        let after = match self.program.first_two(before, &account)?.as_slice() {
-            [] => return Err(ChangeError::NoValue),
-            [only] => only.to_string(),
-            _ => return Err(ChangeError::SeveralValues),
-        };
-        if after == unchanged {
-            return Ok(message.clone());
+        let (program, whole) = (Arc::clone(&self.program), message.clone());
+        let changed = self.thread.run(span.len(), move |caller| {
+            changed_member(&program, &whole, span, part, caller)
+        })??;
+        match changed {
+            None => Ok(message.clone()),
+            // The span is the message's own, so it lies within it.
+            Some(after) => message
+                .splice(&[(span, after.as_bytes())])
+                .map_err(|_| ChangeError::Missing(part)),
         }
-        if !Message::parse(after.clone()).is_json() {
-            let shown = after.chars().take(80).collect();
-            return Err(ChangeError::NotJson(part, shown));
-        }
-        // The span is the message's own, so it lies within it.
-        message
-            .splice(&[(span, after.as_bytes())])
-            .map_err(|_| ChangeError::Missing(part))
     }
+}
+
+/// What the program makes of the member at `span`; `None` if it leaves it as it is.
+fn changed_member(
+    program: &JqProgram,
+    message: &Message,
+    span: Span,
+    part: ChangePart,
+    caller: &WaitingCaller,
+) -> Result<Option<String>, ChangeError> {
+    let before = jq::json(message, span).ok_or(ChangeError::TooDeep(part))?;
+    let unchanged = before.to_string();
+    let after = match program.first_two(before, caller)?.as_slice() {
+        [] => return Err(ChangeError::NoValue),
+        [only] => only.to_string(),
+        _ => return Err(ChangeError::SeveralValues),
+    };
+    if after == unchanged {
+        return Ok(None);
+    }
+    if !Message::parse(after.clone()).is_json() {
+        let shown = after.chars().take(80).collect();
+        return Err(ChangeError::NotJson(part, shown));
+    }
+    Ok(Some(after))
 }
 
 impl ChangePart {
@@ -161,7 +157,7 @@ mod tests {
     fn changed(program: &str, message: &str, part: ChangePart) -> String {
         let change = Change::parse(program).unwrap();
         let message = Message::parse(message.to_owned());
-        match change.apply(&message, part, Budget::OFFLINE) {
+        match change.apply(&message, part) {
             Ok(message) => String::from_utf8(message.into_raw().to_vec()).unwrap(),
             Err(error) => format!("! {error}"),
         }
@@ -190,7 +186,7 @@ mod tests {
         let failure = |program: &str, message: &str, part| {
             let change = Change::parse(program).unwrap();
             let message = Message::parse(message.to_owned());
-            change.apply(&message, part, Budget::OFFLINE).unwrap_err()
+            change.apply(&message, part).unwrap_err()
         };
         let (params, result) = (ChangePart::Params, ChangePart::Result);
         let deep = format!(
@@ -210,11 +206,7 @@ mod tests {
             (".name, .n", CALL, ChangeError::SeveralValues),
             ("nan", CALL, not_json("NaN")),
             ("{(\"a\"|tobytes): 1}", CALL, not_json("{b\"a\":1}")),
-            (
-                "[repeat(1)]",
-                CALL,
-                JqError::TooSlow(Budget::OFFLINE).into(),
-            ),
+            ("[repeat(1)]", CALL, JqError::TooSlow.into()),
         ];
         let mut told = Vec::new();
         for (program, message, expected) in wrong {

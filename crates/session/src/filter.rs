@@ -18,25 +18,33 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::budget::{Budget, Patience};
 use crate::index::Row;
-use crate::jq::{Account, JqError, JqProgram};
+use crate::jq::{JqError, JqProgram};
 use crate::lines::LineScanner;
+use crate::program_thread::ProgramThread;
 use crate::{Error, SessionRecord};
 use form::FilterForm;
 use pattern::Pattern;
+use recorded_facts::RecordedMessage;
+use view::MessageView;
 use words::Words;
 
 pub use error::FilterError;
 pub use facts::{EnvelopeFacts, MessageFacts, MessageFlags, RequestFacts, is_http_error};
 pub use view::{FIELDS, FilterField};
 
+/// A message of this size is searched for a pattern where it is: even a slow search takes some milliseconds only.
+const QUICK: usize = 64 << 10;
+/// Rows of a record, and bytes of their messages, that a program judges at once: handing it one takes longer than it needs for it.
+const MOST_ROWS: usize = 256;
+const MOST_BYTES: usize = 1 << 20;
+
 /// Which messages are wanted.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     text: String,
     test: FilterTest,
-    patience: Arc<Patience>,
+    thread: Arc<ProgramThread>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -70,7 +78,7 @@ impl Filter {
         Ok(Filter {
             text: trimmed.to_owned(),
             test,
-            patience: Arc::default(),
+            thread: Arc::default(),
         })
     }
 
@@ -97,33 +105,38 @@ impl Filter {
     /// Whether a message matches. An error means that it is not known, and the message is not chosen.
     ///
     /// # Errors
-    /// When a jq program fails on the message, and when finding out takes longer than `budget`, or did so several times just
-    /// before. A search for words is not interrupted; instead it is tried on a part of the message first.
-    pub fn judge(&self, facts: &MessageFacts<'_>, budget: Budget) -> Result<bool, JqError> {
-        if self.is_empty() {
-            return Ok(true);
-        }
-        let is_overrun = |error: &JqError| matches!(error, JqError::TooSlow(_));
-        self.patience
-            .spend(|| self.judge_now(facts, budget), is_overrun)
-    }
-
-    fn judge_now(&self, facts: &MessageFacts<'_>, budget: Budget) -> Result<bool, JqError> {
+    /// When a jq program fails on the message, and when finding out takes too long, or did so before.
+    pub fn judge(&self, facts: &MessageFacts<'_>) -> Result<bool, JqError> {
         let raw = facts.message.raw();
         match &self.test {
             FilterTest::Everything => Ok(true),
-            FilterTest::Words(words) => self.patience.search(
-                budget,
-                raw.len(),
-                |length| words.are_in(&[&raw[..length]]),
-                || words.are_in_facts(facts),
-            ),
-            FilterTest::Pattern(pattern) => pattern.is_in_time(raw, budget),
+            FilterTest::Words(words) => Ok(words.are_in_facts(facts)),
+            FilterTest::Pattern(pattern) if raw.len() <= QUICK => Ok(pattern.is_in(raw)),
+            FilterTest::Pattern(pattern) => {
+                let (pattern, raw) = (pattern.clone(), raw.clone());
+                self.thread.run(raw.len(), move |_| pattern.is_in(&raw))
+            }
             FilterTest::Jq(program) => {
-                let account = Account::new(budget, raw.len());
-                program.any_true(facts.view(program.needs(), &account), &account)
+                let judged = self.judge_views(program, vec![facts.view(program.needs())])?;
+                judged.into_iter().next().unwrap_or(Ok(false))
             }
         }
+    }
+
+    /// What a program says about each of some messages.
+    fn judge_views(
+        &self,
+        program: &Arc<JqProgram>,
+        views: Vec<MessageView>,
+    ) -> Result<Vec<Result<bool, JqError>>, JqError> {
+        let size = views.iter().map(MessageView::size).sum();
+        let program = Arc::clone(program);
+        self.thread.run(size, move |caller| {
+            let views = views.into_iter();
+            views
+                .map(|view| program.any_true(view.into_value(), caller))
+                .collect()
+        })
     }
 
     /// Whether one recorded message matches.
@@ -178,12 +191,16 @@ impl Filter {
         let failed = |error| Error::io("read", session.path(), error);
         let mut lines = LineScanner::new(session.file(), first.offset(), session.covered());
         let mut next = from;
+        // For a program: the views of the rows before `next`.
+        let mut views = Vec::new();
+        let mut bytes = 0;
         while let (Some(row), Some(line)) = (session.row(next), lines.next_line().map_err(failed)?)
         {
             if line.offset != row.offset() {
                 continue;
             }
             let folder = session.folder_at(row.offset());
+            next += 1;
             let wanted = match &self.test {
                 FilterTest::Everything => true,
                 FilterTest::Words(words) => {
@@ -193,16 +210,55 @@ impl Filter {
                 FilterTest::Pattern(pattern) => {
                     recorded_facts::has_pattern(folder, pattern, line.bytes)
                 }
-                FilterTest::Jq(_) => {
-                    self.matches_line(session, row, &Bytes::copy_from_slice(line.bytes))?
+                FilterTest::Jq(program) => {
+                    let line = Bytes::copy_from_slice(line.bytes);
+                    let recorded = RecordedMessage::read(session, row, &line)?;
+                    let view = recorded.facts(session, row).view(program.needs());
+                    bytes += view.size();
+                    views.push(view);
+                    if views.len() >= MOST_ROWS || bytes >= MOST_BYTES {
+                        bytes = 0;
+                        if self
+                            .tell_rows(program, next, std::mem::take(&mut views), &mut seen)?
+                            .is_break()
+                        {
+                            return Ok(());
+                        }
+                    }
+                    continue;
                 }
             };
-            if seen(next, wanted).is_break() {
-                break;
+            if seen(next - 1, wanted).is_break() {
+                return Ok(());
             }
-            next += 1;
+        }
+        if let FilterTest::Jq(program) = &self.test
+            && !views.is_empty()
+        {
+            // Nobody needs to know whether the last of them was the one that was looked for.
+            let _ = self.tell_rows(program, next, views, &mut seen)?;
         }
         Ok(())
+    }
+
+    /// Judges the rows before `next` by their views, and tells `seen` of each.
+    fn tell_rows(
+        &self,
+        program: &Arc<JqProgram>,
+        next: usize,
+        views: Vec<MessageView>,
+        seen: &mut impl FnMut(usize, bool) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, Error> {
+        let first = next - views.len();
+        let judged = self.judge_views(program, views);
+        let judged = judged.map_err(|_| Error::FilterStopped(self.text.clone()))?;
+        for (row, matches) in (first..).zip(judged) {
+            // On one message a program may fail.
+            if seen(row, matches.unwrap_or(false)).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     fn matches_line(
@@ -215,10 +271,14 @@ impl Filter {
             let folder = session.folder_at(row.offset());
             return Ok(recorded_facts::has_pattern(folder, pattern, line));
         }
-        let recorded = recorded_facts::RecordedMessage::read(session, row, line)?;
-        match self.judge(&recorded.facts(session, row), Budget::OFFLINE) {
-            // On one message jq may fail, but a program without an end would not get through a record.
-            Err(JqError::TooSlow(_) | JqError::GivenUp) => {
+        let recorded = RecordedMessage::read(session, row, line)?;
+        self.judge_recorded(&recorded.facts(session, row))
+    }
+
+    /// [`Filter::judge`] where a program that takes too long would not get through a record.
+    fn judge_recorded(&self, facts: &MessageFacts<'_>) -> Result<bool, Error> {
+        match self.judge(facts) {
+            Err(JqError::TooSlow | JqError::SwitchedOff) => {
                 Err(Error::FilterStopped(self.text.clone()))
             }
             judged => Ok(judged.unwrap_or(false)),

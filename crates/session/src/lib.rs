@@ -9,7 +9,6 @@
 #![warn(unreachable_pub)]
 
 mod amounts;
-mod budget;
 mod change;
 mod copy;
 mod credential_redaction;
@@ -29,6 +28,7 @@ mod message;
 mod options;
 mod peer;
 mod private_files;
+mod program_thread;
 mod query;
 mod record_file;
 mod record_input;
@@ -36,7 +36,6 @@ mod record_location;
 mod recorder;
 pub mod redact;
 mod repair;
-mod search_pattern;
 mod session_parts;
 mod session_record;
 pub mod store;
@@ -45,7 +44,6 @@ pub mod testing;
 mod timestamp;
 
 pub use amounts::duration_text;
-pub use budget::{Budget, Stopwatch};
 pub use change::{Change, ChangeError, ChangePart};
 pub use copy::copy_record;
 pub use credential_redaction::{CredentialRedaction, REDACTED_CREDENTIAL};

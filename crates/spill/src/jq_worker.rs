@@ -4,8 +4,8 @@
 //! hub's own binary: with limits of the kernel on memory and computing time, a deadline, and an answer of bounded size.
 //! The question is a line of JSON on stdin with the document after it, the answer a line of JSON with the values after it.
 //!
-//! Rules and filters are programs of the hub's owner. They run in the traffic, where a process for each message would take too long,
-//! and are metered instead (`jq.rs` of the crate session).
+//! Rules and filters are programs of the hub's owner. They run in the traffic, where a process for each message would take too long:
+//! see `program_thread.rs` of the crate session.
 
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::process::ExitStatusExt as _;
@@ -15,7 +15,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_proxy_session::{Budget, JqAnswer, JqQuery, JqRoom};
+use mcp_proxy_session::{JqAnswer, JqQuery, JqRoom};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
@@ -25,14 +25,7 @@ use crate::line_index::char_boundary;
 /// The first argument of a worker.
 pub const JQ_WORKER_WORD: &str = "__jq";
 
-/// To make values of a document of the largest size.
-const LOADING: Budget = Budget {
-    time: Duration::from_secs(10),
-};
-const BUDGET: Budget = Budget {
-    time: Duration::from_secs(2),
-};
-/// Computing time of all threads of a worker, in seconds; somewhat more than both budgets.
+/// Computing time of all threads of a worker, in seconds. Most of it is for making values of a document of the largest size.
 const CPU_SECONDS: u64 = 15;
 /// From the start of a worker to its answer. On a busy machine it may wait for the processor.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -47,7 +40,7 @@ const LONGEST_ERROR: usize = 8 << 10;
 /// Where jq programs of clients run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JqRunner {
-    /// In this process. Their time and steps are limited, their memory is not.
+    /// In this process. Neither their time nor their memory is limited, so it is for programs that are trusted.
     InProcess,
     /// In a child: this program, started with [`JQ_WORKER_WORD`], calls [`jq_worker_main`].
     Worker(PathBuf),
@@ -70,7 +63,7 @@ impl JqRunner {
 
 fn run_here(filter: &str, document: Bytes, room: JqRoom) -> Result<JqAnswer, String> {
     let query = JqQuery::parse(filter).map_err(|error| error.to_string())?;
-    let answer = query.run(document, LOADING, BUDGET, room);
+    let answer = query.run(document, room);
     answer.map_err(|error| error.to_string())
 }
 

@@ -1,11 +1,10 @@
 //! Breakpoints: which single messages are held.
 
-use mcp_proxy_session::{Budget, Filter, JqError, MessageFacts};
+use mcp_proxy_session::{Filter, JqError, MessageFacts};
 use mcp_proxy_wire::Direction;
 
 use super::modes::HoldScope;
 use crate::connection::Connection;
-use crate::overruns::Overruns;
 
 /// A breakpoint to be set.
 #[derive(Clone, Debug, Default)]
@@ -42,7 +41,7 @@ pub struct Breakpoint {
 /// The breakpoints of a run, in the order in which they were set.
 #[derive(Default)]
 pub struct Breakpoints {
-    set: Vec<(Breakpoint, Filter, Overruns)>,
+    set: Vec<(Breakpoint, Filter)>,
     next: u32,
 }
 
@@ -51,7 +50,7 @@ pub struct Breakpoints {
 pub(crate) struct BreakpointHit {
     /// The one that holds it.
     pub number: Option<u32>,
-    /// Those that were too slow for it, where a note is due.
+    /// Those that were too slow for it, and are switched off.
     pub too_slow: Vec<u32>,
 }
 
@@ -68,7 +67,7 @@ impl Breakpoints {
             hits: 0,
             too_slow: 0,
         };
-        self.set.push((breakpoint, new.filter, Overruns::default()));
+        self.set.push((breakpoint, new.filter));
         self.next
     }
 
@@ -81,11 +80,7 @@ impl Breakpoints {
 
     /// All of them.
     pub fn list(&self) -> Vec<Breakpoint> {
-        let with_count = |(set, _, overruns): &(Breakpoint, Filter, Overruns)| Breakpoint {
-            too_slow: overruns.count(),
-            ..set.clone()
-        };
-        self.set.iter().map(with_count).collect()
+        self.set.iter().map(|(set, _)| set.clone()).collect()
     }
 
     /// How many there are.
@@ -107,17 +102,17 @@ impl Breakpoints {
     ) -> BreakpointHit {
         let urgent = urgent(facts);
         let mut too_slow = Vec::new();
-        let place = self.set.iter().position(|(set, filter, overruns)| {
+        let place = self.set.iter_mut().position(|(set, filter)| {
             let is_for = set.direction.is_none_or(|way| way == facts.direction)
                 && set.scope.has(connection)
                 && urgent.is_none_or(|word| names(&set.filter, word));
             if !is_for {
                 return false;
             }
-            let judged = filter.judge(facts, Budget::LIVE);
-            if let Err(error @ (JqError::TooSlow(_) | JqError::GivenUp)) = &judged {
-                overruns.add();
-                if *error != JqError::GivenUp && overruns.is_note_due() {
+            let judged = filter.judge(facts);
+            if let Err(error @ (JqError::TooSlow | JqError::SwitchedOff)) = &judged {
+                set.too_slow += 1;
+                if *error == JqError::TooSlow {
                     too_slow.push(set.number);
                 }
             }
@@ -173,7 +168,7 @@ mod tests {
     use crate::proxy_run::{ProxyRun, RunOptions};
 
     #[test]
-    fn one_that_is_too_slow_holds_nothing_and_says_so_once_in_a_while() {
+    fn one_that_is_too_slow_holds_nothing_and_says_so_once() {
         let mut breakpoints = Breakpoints::default();
         for filter in ["jq:last(range(1e12))", "tools/call"] {
             breakpoints.add(NewBreakpoint {

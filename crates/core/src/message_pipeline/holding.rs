@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use mcp_proxy_session::{Budget, EnvelopeFacts, MessageFacts, MessageFlags, RequestFacts};
+use mcp_proxy_session::{EnvelopeFacts, MessageFacts, MessageFlags, RequestFacts};
 use mcp_proxy_wire::revision::names_version;
 use mcp_proxy_wire::{Body, Direction, Field, Frame, Id, Kind, Message};
 
@@ -155,7 +155,7 @@ impl MessagePipeline {
         let facts = self.facts(frame, message, sequence, now);
         let by = intercept.hold_reason(&facts, &self.connection, |breakpoint| {
             let subject = HoldReason::Breakpoint(breakpoint).to_string();
-            let text = rule_actions::too_slow(&subject, sequence, Budget::LIVE);
+            let text = rule_actions::too_slow(&subject, sequence);
             self.connection.note(&text);
         })?;
         Some((by, message.clone()))

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_proxy_session::Budget;
 use mcp_proxy_wire::{Body, Direction, Frame, Message};
 
 use super::{MessagePipeline, PipelineOutput, ProgressSupport, holding};
@@ -137,12 +136,9 @@ impl MessagePipeline {
                 self.connection.note(&text);
                 continue;
             }
-            if let RuleEffect::TooSlow(budget) = applied.effect {
-                if self.rules.is_note_due(&applied.rule) {
-                    let subject = applied.rule.to_string();
-                    let text = too_slow(&subject, entry.number(), budget);
-                    self.connection.note(&text);
-                }
+            if applied.effect == RuleEffect::TooSlow {
+                let text = too_slow(&applied.rule.to_string(), entry.number());
+                self.connection.note(&text);
                 continue;
             }
             let why = applied.effect.to_string();
@@ -163,10 +159,9 @@ impl MessagePipeline {
 }
 
 /// The note about a rule or a breakpoint that took too long.
-pub(super) fn too_slow(subject: &str, number: u64, budget: Budget) -> String {
-    let limit = budget.time.as_millis();
+pub(super) fn too_slow(subject: &str, number: u64) -> String {
     format!(
-        "{subject} is too slow: it took longer than {limit} ms for message {number}, which passed as if it did not match"
+        "{subject} is too slow and switched off: it did not finish in time for message {number}, which passed as if it did not match"
     )
 }
 

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use mcp_proxy_session::{Budget, MessageFacts};
+use mcp_proxy_session::MessageFacts;
 use mcp_proxy_wire::Transport;
 
-use super::{RuleAction, RuleName, RuleVerdict, Rules, RulesFile};
+use super::{RuleAction, RuleVerdict, Rules, RulesFile};
 use crate::link::Dial;
 
 /// A message that a rule sends to another server is answered within this time: clients give up after a minute.
@@ -42,14 +42,7 @@ pub(crate) struct CachedRules {
 impl CachedRules {
     /// See [`Rules::judge`].
     pub(crate) fn judge(&self, facts: &MessageFacts<'_>) -> Option<RuleVerdict> {
-        self.rules.as_ref()?.judge(facts, Budget::LIVE)
-    }
-
-    /// Whether a note should be written now that this rule is too slow.
-    pub(crate) fn is_note_due(&self, rule: &RuleName) -> bool {
-        let rules = self.rules.iter().flat_map(|rules| rules.list());
-        let mut same = rules.filter(|known| known.name == *rule);
-        same.next().is_some_and(|rule| rule.overruns.is_note_due())
+        self.rules.as_ref()?.judge(facts)
     }
 }
 

@@ -166,7 +166,7 @@ impl RulesParser<'_> {
                 None => Filter::default(),
             },
             action: self.action(key.get_ref(), value, part)?,
-            overruns: Arc::default(),
+            too_slow: Arc::default(),
         })
     }
 

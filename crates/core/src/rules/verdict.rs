@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use mcp_proxy_session::{Budget, ChangePart};
+use mcp_proxy_session::ChangePart;
 use mcp_proxy_wire::Message;
 use mcp_proxy_wire::headers::HeaderEdits;
 
@@ -56,8 +56,8 @@ pub enum RuleEffect {
     Redirected(String),
     /// It should have done something and could not, for this reason. The message is forwarded as if the rule were not there.
     Failed(String),
-    /// It would have taken longer than this. The message is forwarded as if the rule were not there.
-    TooSlow(Budget),
+    /// It missed its deadline and is switched off. The message is forwarded as if the rule were not there.
+    TooSlow,
 }
 
 /// What happens to a message after changes and delays.
@@ -103,7 +103,7 @@ impl RuleEffect {
             RuleEffect::Answered | RuleEffect::Refused => "answer",
             RuleEffect::Dropped => "drop",
             RuleEffect::Redirected(_) => "redirect",
-            RuleEffect::Failed(_) | RuleEffect::TooSlow(_) => "fail",
+            RuleEffect::Failed(_) | RuleEffect::TooSlow => "fail",
         }
     }
 }
@@ -119,11 +119,7 @@ impl fmt::Display for RuleEffect {
             RuleEffect::Dropped => f.write_str("drops it"),
             RuleEffect::Redirected(server) => write!(f, "sends it to {server}"),
             RuleEffect::Failed(why) => write!(f, "fails: {why}"),
-            RuleEffect::TooSlow(budget) => write!(
-                f,
-                "is too slow: it takes longer than {} ms",
-                budget.time.as_millis()
-            ),
+            RuleEffect::TooSlow => f.write_str("is too slow and switched off"),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use mcp_proxy_core::rules::{Rule, RuleEffect, RuleOutcome, Rules};
-use mcp_proxy_session::{Budget, EnvelopeFacts, MessageFacts, MessageFlags, RequestFacts};
+use mcp_proxy_session::{EnvelopeFacts, MessageFacts, MessageFlags, RequestFacts};
 use mcp_proxy_wire::{Direction, Message, Transport};
 
 const DELAYED: RuleEffect = RuleEffect::Delayed(Duration::from_secs(1));
@@ -32,7 +32,7 @@ fn facts<'a>(message: &'a Message, direction: Direction, sequence: u64) -> Messa
 
 /// What the documents say about a message.
 fn told(rules: &Rules, facts: &MessageFacts<'_>) -> String {
-    let Some(verdict) = rules.judge(facts, Budget::OFFLINE) else {
+    let Some(verdict) = rules.judge(facts) else {
         return "   nothing\n".to_owned();
     };
     let mut told = String::new();
@@ -190,14 +190,11 @@ fn what_fails_is_told_and_the_message_goes_on() {
     let rules = Rules::parse(rules, Path::new(".")).unwrap();
     let message = Message::parse(r#"{"id":1,"method":"a","params":{"name":"x"}}"#);
     let facts = facts(&message, Direction::ClientToServer, 1);
-    let verdict = rules.judge(&facts, Budget::OFFLINE).unwrap();
+    let verdict = rules.judge(&facts).unwrap();
     assert!(verdict.message.is_none() && matches!(verdict.outcome, RuleOutcome::Pass));
     let effects: Vec<_> = verdict.applied.iter().map(|rule| &rule.effect).collect();
     assert!(matches!(effects[0], RuleEffect::Failed(_)), "{effects:?}");
-    assert_eq!(
-        effects[1..],
-        [&RuleEffect::TooSlow(Budget::OFFLINE), &DELAYED]
-    );
+    assert_eq!(effects[1..], [&RuleEffect::TooSlow, &DELAYED]);
     let told: Vec<_> = verdict.applied.iter().map(ToString::to_string).collect();
     insta::assert_snapshot!("rules_applied", told.join("\n"));
     assert_eq!(verdict.applied[2].rule.by(), "rule:z");
@@ -211,19 +208,19 @@ fn a_rule_that_is_too_slow_does_nothing_and_is_counted() {
     let message = Message::parse(r#"{"id":1,"method":"a","params":{"name":"x"}}"#);
     let facts = facts(&message, Direction::ClientToServer, 1);
     let applied = || -> Vec<(usize, RuleEffect)> {
-        let verdict = rules.judge(&facts, Budget::LIVE).unwrap();
+        let verdict = rules.judge(&facts).unwrap();
         assert!(verdict.message.is_none() && matches!(verdict.outcome, RuleOutcome::Pass));
         let applied = verdict.applied.into_iter();
         applied
             .map(|rule| (rule.rule.number, rule.effect))
             .collect()
     };
-    let too_slow = || RuleEffect::TooSlow(Budget::LIVE);
+    let too_slow = || RuleEffect::TooSlow;
+    assert_eq!(applied(), [(1, too_slow()), (2, too_slow()), (3, DELAYED)]);
+    // Both are switched off now.
     for _ in 0..3 {
-        assert_eq!(applied(), [(1, too_slow()), (2, too_slow()), (3, DELAYED)]);
+        assert_eq!(applied(), [(3, DELAYED)]);
     }
-    // Three times in a row are enough for a while.
-    assert_eq!(applied(), [(3, DELAYED)]);
     let counts: Vec<u64> = rules.list().iter().map(Rule::too_slow).collect();
     assert_eq!(counts, [4, 4, 0]);
 }
@@ -256,7 +253,7 @@ fn odd_messages_do_no_harm() {
     ] {
         let message = Message::parse(raw.to_owned());
         for direction in [Direction::ClientToServer, Direction::ServerToClient] {
-            rules.judge(&facts(&message, direction, 1), Budget::OFFLINE);
+            rules.judge(&facts(&message, direction, 1));
         }
     }
 }

@@ -76,10 +76,10 @@ const FORMS: &[(&str, &str)] = &[
 const PREFIXES: &str = "`jq:` or `words:` in front decides where the beginning does not.";
 
 const LIMITS: &[&str] = &[
-    "A filter may compute for half a second about one message; that of a breakpoint or a rule, for which the traffic waits, for 20 ms. A jq program is also stopped after a million steps (and one more for each byte of the message). A message for which this is not enough is not chosen: inspect and export end with an error, for a breakpoint or rule a note in the record says so. A filter that was too slow three times in a row is not tried for ten seconds.",
-    "A program has at most 1000 tokens, nested at most 64 deep; a chain of `or` counts as deep as it is long.",
+    "A jq program and a long search with a regular expression run on a thread of their own, and have a second for each message (and one more for each 8 MiB of it). One that takes longer is switched off: it chooses nothing from then on. inspect and export end with an error; for a breakpoint or rule, a note in the record says so. Setting the breakpoint again, or reloading the rules, switches it on again. What a program does to the memory is not limited.",
+    "A program has at most 1000 tokens.",
     "Functions that call themselves are refused: use recurse, while, until, walk or reduce.",
-    "Functions for the environment, files, input, the terminal, the calendar (except fromdate and now) and mathematics are left out. Regular expressions are those of Rust: no backreferences, always linear. A long search runs on a thread of its own, and the message waits for it 100 ms at most. A search that takes longer counts as too slow, and ends in the background.",
+    "Functions for the environment, files, input and the terminal are left out. Regular expressions are those of Rust: no backreferences, always linear.",
     "A message nested deeper than 256 has null in params, result, error and message. So has a recorded one over 16 MiB, in raw too.",
     "Of duplicate keys the last one counts. Whole numbers of any length compare exactly up to 40 digits.",
 ];

@@ -2,14 +2,11 @@
 
 use std::io::Read;
 
-use bytes::Bytes;
+use regex::bytes::{Regex, RegexBuilder};
 
 use super::FilterError;
 use super::form::CaseMatching;
 use crate::RawBody;
-use crate::budget::Budget;
-use crate::jq::JqError;
-use crate::search_pattern::{PatternOptions, SearchPattern};
 
 /// Memory for a compiled pattern; `.{1000}{1000}` needs more, and is refused.
 const LARGEST: usize = 4 << 20;
@@ -19,33 +16,20 @@ const OVERLAP: usize = 64 << 10;
 
 /// A compiled pattern.
 #[derive(Debug, Clone)]
-pub(super) struct Pattern(SearchPattern);
+pub(super) struct Pattern(Regex);
 
 impl Pattern {
     pub(super) fn new(pattern: &str, case: CaseMatching) -> Result<Pattern, FilterError> {
-        let options = PatternOptions {
-            pattern,
-            largest: LARGEST,
-            configure: &|builder| {
-                builder.case_insensitive(case == CaseMatching::Insensitive);
-            },
-        };
-        let compiled = SearchPattern::new(&options);
-        compiled
+        RegexBuilder::new(pattern)
+            .size_limit(LARGEST)
+            .case_insensitive(case == CaseMatching::Insensitive)
+            .build()
             .map(Pattern)
             .map_err(|error| explain(pattern, &error))
     }
 
-    /// Whether it is in a message for which others wait.
-    pub(super) fn is_in_time(&self, bytes: &Bytes, budget: Budget) -> Result<bool, JqError> {
-        let found = self.0.is_in(bytes, budget.time);
-        found
-            .map(|found| found.what)
-            .ok_or(JqError::TooSlow(budget))
-    }
-
     pub(super) fn is_in(&self, bytes: &[u8]) -> bool {
-        self.0.regex().is_match(bytes)
+        self.0.is_match(bytes)
     }
 
     pub(super) fn is_in_body(&self, body: &RawBody) -> bool {

@@ -12,7 +12,7 @@ use super::pattern::Pattern;
 use crate::index::Row;
 use crate::message::{ProxyMessage, RawBody};
 use crate::session_record::read::side_body;
-use crate::{Budget, Error, JqError, MessageWithContext, SessionRecord, line_members};
+use crate::{Error, MessageWithContext, SessionRecord, line_members};
 
 /// A body in a side file is read for a program up to this size; of a larger one only the head is known.
 const LARGEST: u64 = 16 << 20;
@@ -82,12 +82,7 @@ impl Filter {
         );
         let server = told.server.as_deref();
         let facts = facts_of(read, &message, head.as_ref(), asked, server);
-        match self.judge(&facts, Budget::OFFLINE) {
-            Err(JqError::TooSlow(_) | JqError::GivenUp) => {
-                Err(Error::FilterStopped(self.text().to_owned()))
-            }
-            judged => Ok(judged.unwrap_or(false)),
-        }
+        self.judge_recorded(&facts)
     }
 }
 

@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use jaq_json::{Map, Val};
-use mcp_proxy_wire::{Message, TransportEnvelope};
+use jaq_json::Val;
+use mcp_proxy_wire::{Field, Message, Span, TransportEnvelope};
 
 use super::facts::{EnvelopeFacts, MessageFacts};
-use crate::jq::{self, Account, NeededFields};
+use crate::jq::{self, NeededFields};
 
 /// A field of the view.
 pub struct FilterField {
@@ -20,34 +20,43 @@ pub struct FilterField {
     pub holds: &'static str,
     /// What it means.
     pub about: &'static str,
-    value: fn(&MessageFacts<'_>, &Account) -> Option<Val>,
+    source: FieldSource,
+}
+
+/// Where the value of a field comes from.
+#[derive(Clone, Copy)]
+enum FieldSource {
+    /// What is known about the message.
+    Fact(fn(&MessageFacts<'_>) -> Option<Val>),
+    /// A part of it, which may be large.
+    Part(fn(&Message) -> Option<Span>),
 }
 
 /// Every field of the view, in the order in which people read of them. What a message does not have is `null`.
 pub const FIELDS: &[FilterField] = &[
-    field(
+    fact(
         "method",
         "string",
         "the method; of an answer, that of the request it answers",
-        |f, _| f.method().map(text),
+        |f| f.method().map(text),
     ),
-    field(
+    fact(
         "tool",
         "string",
         "the tool of a tools/call, and of its answer",
-        |f, _| f.name_if(&["tools/call"]),
+        |f| f.name_if(&["tools/call"]),
     ),
-    field(
+    fact(
         "prompt",
         "string",
         "the prompt of a prompts/get, and of its answer",
-        |f, _| f.name_if(&["prompts/get"]),
+        |f| f.name_if(&["prompts/get"]),
     ),
-    field(
+    fact(
         "uri",
         "string",
         "the resource of a resources/read, subscribe or unsubscribe, and of its answer",
-        |f, _| {
+        |f| {
             f.name_if(&[
                 "resources/read",
                 "resources/subscribe",
@@ -55,199 +64,227 @@ pub const FIELDS: &[FilterField] = &[
             ])
         },
     ),
-    field(
+    fact(
         "name",
         "string",
         "the tool, prompt or resource, whichever it is",
-        |f, _| f.name().map(text),
+        |f| f.name().map(text),
     ),
-    field(
+    fact(
         "direction",
         "string",
         "client_to_server or server_to_client",
-        |f, _| Some(word(f.direction.as_str())),
+        |f| Some(word(f.direction.as_str())),
     ),
-    field(
+    fact(
         "origin",
         "string",
         "who wrote it: client, server, proxy or replay",
-        |f, _| Some(word(f.origin.as_str())),
+        |f| Some(word(f.origin.as_str())),
     ),
-    field(
+    fact(
         "kind",
         "string",
         "request, notification, response, error, batch, other or malformed",
-        |f, _| Some(word(f.kind().as_str())),
+        |f| Some(word(f.kind().as_str())),
     ),
-    field(
+    fact(
         "status",
         "string",
         "of an answer, ok or error (also for a tool that failed, and for an HTTP status of 400 or more); of anything else, none",
-        |f, _| Some(word(f.status())),
+        |f| Some(word(f.status())),
     ),
-    field("id", "any", "the JSON-RPC id", |f, account| f.id(account)),
-    field(
+    fact("id", "any", "the JSON-RPC id", |f| f.id()),
+    part(
         "params",
         "any",
         "the params of a request or notification",
-        |f, account| {
-            f.message
-                .params()
-                .and_then(|span| jq::json(f.message, span, account))
-        },
+        Message::params,
     ),
-    field("result", "any", "the result of an answer", |f, account| {
-        f.message
-            .result()
-            .and_then(|span| jq::json(f.message, span, account))
-    }),
-    field(
+    part("result", "any", "the result of an answer", Message::result),
+    part(
         "error",
         "object",
         "the error of an answer: code, message, data",
-        |f, account| {
-            f.message
-                .error()
-                .and_then(|span| jq::json(f.message, span, account))
-        },
+        Message::error,
     ),
-    field(
+    part(
         "message",
         "any",
         "the whole message; for a batch, an array",
-        |f, account| jq::whole(f.message, account),
+        |message| Some(Span::new(0, message.len())),
     ),
-    field(
+    fact(
         "raw",
         "string",
         "the whole message as text, as it was sent",
-        |f, _| {
+        |f| {
             f.partial_head
                 .is_none()
                 .then(|| Val::utf8_str(f.message.raw().clone()))
         },
     ),
-    field("size", "number", "its length in bytes", |f, _| {
+    fact("size", "number", "its length in bytes", |f| {
         Some(number(
             f.partial_head
                 .map_or(f.message.len() as u64, |(_, len)| len),
         ))
     }),
-    field(
-        "sequence",
-        "number",
-        "its number within the session",
-        |f, _| Some(number(f.sequence)),
-    ),
-    field(
+    fact("sequence", "number", "its number within the session", |f| {
+        Some(number(f.sequence))
+    }),
+    fact(
         "time",
         "string",
         "when it was received: \"2026-11-15T18:00:00.001000Z\"",
-        |f, _| Some(jq::time(f.time)),
+        |f| Some(jq::time(f.time)),
     ),
-    field(
+    fact(
         "answers",
         "number",
         "the number of the request that it answers",
-        |f, _| f.request.map(|asked| number(asked.sequence)),
+        |f| f.request.map(|asked| number(asked.sequence)),
     ),
-    field(
+    fact(
         "parent",
         "number",
         "the number of the call that caused it, where the proxy sent it because of a client's request",
-        |f, _| f.parent.map(number),
+        |f| f.parent.map(number),
     ),
-    field(
+    fact(
         "latency_ms",
         "number",
         "of an answer, how long the server took: from forwarding the request to receiving the answer",
-        |f, _| {
+        |f| {
             f.request
                 .map(|asked| Val::from(asked.latency.as_secs_f64() * 1e3))
         },
     ),
-    field(
+    fact(
         "request_held_ms",
         "number",
         "of an answer, how long its request was held or delayed before it was forwarded",
-        |f, _| {
+        |f| {
             f.request
                 .map(|asked| Val::from(asked.held.as_secs_f64() * 1e3))
         },
     ),
-    field(
+    fact(
         "transport",
         "string",
         "stdio, sse, streamable_http, websocket or in_process: that of the side it came from",
-        |f, _| Some(word(f.transport.as_str())),
+        |f| Some(word(f.transport.as_str())),
     ),
-    field(
+    fact(
         "connection",
         "number",
         "the number of the connection",
-        |f, _| Some(number(f.connection.into())),
+        |f| Some(number(f.connection.into())),
     ),
-    field(
+    fact(
         "server",
         "string",
         "the name of the connection's server: that of a hub's configuration; hub on the connections of a hub's clients; server if nobody gave it a name",
-        |f, _| f.server.map(text),
+        |f| f.server.map(text),
     ),
-    field(
+    fact(
         "exchange",
         "number",
         "the number of the HTTP exchange within the connection",
-        |f, _| Some(number(f.exchange)),
+        |f| Some(number(f.exchange)),
     ),
-    field(
+    fact(
         "http",
         "object",
         "of a message that is an HTTP body, its head: method and target of a request, status of a response, version, headers (names in lower case); masked where a record masks. A message in an event stream has none, but .sse",
-        |f, _| f.http(),
+        |f| f.http(),
     ),
-    field(
+    fact(
         "sse",
         "object",
         "id, event and retry of the event that carried it",
-        |f, _| f.sse(),
+        |f| f.sse(),
     ),
-    field(
+    fact(
         "late",
         "boolean",
         "it answers a request that was given up",
-        |f, _| Some(Val::Bool(f.flags.late)),
+        |f| Some(Val::Bool(f.flags.late)),
     ),
-    field(
+    fact(
         "duplicate",
         "boolean",
         "it answers a request that had its answer",
-        |f, _| Some(Val::Bool(f.flags.duplicate)),
+        |f| Some(Val::Bool(f.flags.duplicate)),
     ),
-    field(
+    fact(
         "modified",
         "boolean",
         "it was changed on its way; known in records only",
-        |f, _| Some(Val::Bool(f.flags.modified)),
+        |f| Some(Val::Bool(f.flags.modified)),
     ),
-    field(
+    fact(
         "dropped",
         "boolean",
         "it was dropped; known in records only",
-        |f, _| Some(Val::Bool(f.flags.dropped)),
+        |f| Some(Val::Bool(f.flags.dropped)),
     ),
 ];
 
-const fn field(
+const fn fact(
     name: &'static str,
     holds: &'static str,
     about: &'static str,
-    value: fn(&MessageFacts<'_>, &Account) -> Option<Val>,
+    value: fn(&MessageFacts<'_>) -> Option<Val>,
 ) -> FilterField {
     FilterField {
         name,
         holds,
         about,
-        value,
+        source: FieldSource::Fact(value),
+    }
+}
+
+const fn part(
+    name: &'static str,
+    holds: &'static str,
+    about: &'static str,
+    span: fn(&Message) -> Option<Span>,
+) -> FilterField {
+    FilterField {
+        name,
+        holds,
+        about,
+        source: FieldSource::Part(span),
+    }
+}
+
+/// What a program sees of a message, on its way to the thread that runs the program. Parts of the message are read there.
+pub(super) struct MessageView {
+    message: Message,
+    members: Vec<(&'static str, ViewMember)>,
+}
+
+enum ViewMember {
+    Value(Val),
+    Part(Span),
+}
+
+impl MessageView {
+    /// Its size, for the deadline of the program.
+    pub(super) fn size(&self) -> usize {
+        self.message.len()
+    }
+
+    pub(super) fn into_value(self) -> Val {
+        let members = self.members.into_iter().map(|(name, member)| {
+            let value = match member {
+                ViewMember::Value(value) => value,
+                ViewMember::Part(span) => jq::json(&self.message, span).unwrap_or(Val::Null),
+            };
+            (word(name), value)
+        });
+        Val::obj(members.collect())
     }
 }
 
@@ -257,16 +294,23 @@ pub(super) fn names() -> Vec<&'static str> {
 }
 
 impl MessageFacts<'_> {
-    /// The view, with the fields that are needed. Worth nothing once the time of `account` is over.
-    pub(super) fn view(&self, needs: NeededFields, account: &Account) -> Val {
-        let mut members = Map::default();
-        for (place, field) in FIELDS.iter().enumerate() {
-            if needs.has(place) {
-                let value = (field.value)(self, account).unwrap_or(Val::Null);
-                members.insert(word(field.name), value);
-            }
+    /// The view, with the fields that are needed.
+    pub(super) fn view(&self, needs: NeededFields) -> MessageView {
+        let needed = FIELDS.iter().enumerate();
+        let needed = needed.filter(|(place, _)| needs.has(*place));
+        let members = needed.map(|(_, field)| {
+            let member = match field.source {
+                FieldSource::Fact(value) => ViewMember::Value(value(self).unwrap_or(Val::Null)),
+                FieldSource::Part(span) => {
+                    span(self.message).map_or(ViewMember::Value(Val::Null), ViewMember::Part)
+                }
+            };
+            (field.name, member)
+        });
+        MessageView {
+            message: self.message.clone(),
+            members: members.collect(),
         }
-        Val::obj(members)
     }
 
     fn name_if(&self, methods: &[&str]) -> Option<Val> {
@@ -277,16 +321,13 @@ impl MessageFacts<'_> {
             .flatten()
     }
 
-    fn id(&self, account: &Account) -> Option<Val> {
+    fn id(&self) -> Option<Val> {
         match self.partial_head {
             Some((head, _)) => {
                 let token = Message::parse(head.id.as_ref()?.token().to_vec());
-                jq::whole(&token, account)
+                jq::whole(&token)
             }
-            None => {
-                let span = self.message.span(mcp_proxy_wire::Field::Id)?;
-                jq::json(self.message, span, account)
-            }
+            None => jq::json(self.message, self.message.span(Field::Id)?),
         }
     }
 

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use jaq_json::{Map, Num, Rc, Val};
 use mcp_proxy_wire::{Message, Span};
 
-use super::account::Account;
 use crate::timestamp;
 
 /// Programs do not get values that are nested deeper.
@@ -17,9 +16,8 @@ const DEEPEST: usize = 256;
 /// A whole number with more digits is kept as it is spelled: reading it costs the square of its length.
 const DIGITS: usize = 40;
 
-/// The value at `span` of a message that is JSON. Nothing if it is nested too deep, the message is not JSON, or the time of
-/// `account` was over before the end.
-pub(crate) fn json(message: &Message, span: Span, account: &Account) -> Option<Val> {
+/// The value at `span` of a message that is JSON. Nothing if it is nested too deep, or the message is not JSON.
+pub(crate) fn json(message: &Message, span: Span) -> Option<Val> {
     if !message.is_json() {
         return None;
     }
@@ -27,14 +25,13 @@ pub(crate) fn json(message: &Message, span: Span, account: &Account) -> Option<V
         message,
         at: span.start,
         end: span.end,
-        account,
     };
     reader.value(0)
 }
 
 /// The value of the whole message.
-pub(crate) fn whole(message: &Message, account: &Account) -> Option<Val> {
-    json(message, Span::new(0, message.len()), account)
+pub(crate) fn whole(message: &Message) -> Option<Val> {
+    json(message, Span::new(0, message.len()))
 }
 
 /// `2026-11-15T18:00:00.001000Z`
@@ -47,12 +44,11 @@ struct ValueReader<'a> {
     message: &'a Message,
     at: usize,
     end: usize,
-    account: &'a Account,
 }
 
 impl ValueReader<'_> {
     fn value(&mut self, depth: usize) -> Option<Val> {
-        if depth > DEEPEST || self.account.is_over() {
+        if depth > DEEPEST {
             return None;
         }
         match self.next()? {

@@ -2,8 +2,7 @@
 
 use mcp_proxy_session::filter::{FIELDS, help};
 use mcp_proxy_session::{
-    Budget, Change, EnvelopeFacts, Filter, JqError, MessageFacts, MessageFlags, RequestFacts,
-    Stopwatch,
+    Change, EnvelopeFacts, Filter, JqError, MessageFacts, MessageFlags, RequestFacts,
 };
 use mcp_proxy_wire::{Direction, Message, Origin, Transport, TransportEnvelope};
 use proptest::prelude::*;
@@ -48,9 +47,7 @@ fn facts(message: &Message) -> MessageFacts<'_> {
 
 fn judged(filter: &str, message: &str) -> Result<bool, JqError> {
     let message = Message::parse(message.to_owned());
-    Filter::parse(filter)
-        .unwrap()
-        .judge(&facts(&message), Budget::OFFLINE)
+    Filter::parse(filter).unwrap().judge(&facts(&message))
 }
 
 #[test]
@@ -149,7 +146,7 @@ fn what_is_wrong_names_the_place() {
 }
 
 #[test]
-fn every_program_ends() {
+fn no_message_waits_for_an_endless_program() {
     let start = std::time::Instant::now();
     for program in [
         "(range(1e12) | select(false))",
@@ -159,74 +156,38 @@ fn every_program_ends() {
         "(0 | until(false; . + 1))",
         "(1 | while(true; .)) | empty",
         "(0 | recurse(. + 1) | empty)",
-        "reduce range(100) as $i (\"x\"; . + .) | length",
-        "reduce range(100) as $i (\"x\"; \"\\(.)\\(.)\") | length",
-        "reduce range(100) as $i ([1]; . + .) | length",
-        "reduce range(100) as $i ([1]; [., .]) | tojson",
-        "reduce range(100) as $i ({}; {a: ., b: .}) | tojson",
-        "reduce range(100) as $i ([1, 2]; .[0] = . | .[1] = .[0]) | tojson",
-        "reduce range(1e6) as $i (1; [.])",
-        "reduce range(100) as $i (2; . * .) | length",
-        "reduce range(100) as $i (\"\\\"\"; tojson) | length",
-        "(\"x\" * 1e12 | length)",
-        "(\"x\" * 1000000000000 | length)",
-        "([range(3000)] | .[] as $a | .[] as $b | .[] as $c | empty)",
-        "([range(3000)] | [.[] == .[] == .[]] | length)",
         "try repeat(1) catch 1 | empty",
         "([limit(1e9; repeat(.))] | length)",
         "(.. | .. | .. | .. | empty) , last(range(1e12))",
-        "[[range(2000)] | combinations(4)] | length",
     ] {
         let filter = Filter::parse(&format!("jq:{program}")).unwrap();
         let message = Message::parse(CALL);
-        assert_eq!(
-            filter.judge(&facts(&message), Budget::OFFLINE),
-            Err(JqError::TooSlow(Budget::OFFLINE)),
-            "{program}"
-        );
+        let judge = || filter.judge(&facts(&message));
+        assert_eq!(judge(), Err(JqError::TooSlow), "{program}");
+        assert_eq!(judge(), Err(JqError::SwitchedOff), "{program}");
     }
     // A loaded machine takes longer, but not for ever.
     assert!(start.elapsed() < Duration::from_secs(60));
 }
 
 #[test]
-fn what_is_too_slow_for_live_traffic_is_stopped_in_time() {
-    let text = "ab".repeat(1 << 20);
-    let numbers = format!("[{}1]", "1,".repeat(1 << 20));
-    for (filter, params) in [
-        ("jq:last(range(1e12))", "1"),
-        // Reading the message alone takes too long.
-        (".params | length > 0", numbers.as_str()),
-        // One search that cannot be interrupted, by itself and in jq. A quick machine may finish it.
-        ("/(a|b)*a(a|b){200}c/", &format!("\"{text}\"")),
-        (
-            ".params | test(\"(a|b)*a(a|b){200}c\")",
-            &format!("\"{text}\""),
-        ),
+fn a_slow_search_does_not_hold_up_the_traffic() {
+    let text = "ab".repeat(8 << 20);
+    let message = Message::parse(format!(r#"{{"id":1,"method":"m","params":"{text}"}}"#));
+    for filter in [
+        "/(a|b)*a(a|b){200}c/",
+        ".params | test(\"(a|b)*a(a|b){200}c\")",
     ] {
-        let message = Message::parse(format!(r#"{{"id":1,"method":"m","params":{params}}}"#));
         let filter = Filter::parse(filter).unwrap();
-        let watch = Stopwatch::start();
-        let judged = filter.judge(&facts(&message), Budget::LIVE);
-        let may_finish = filter.to_string().contains("{200}");
+        let begun = std::time::Instant::now();
+        let judged = filter.judge(&facts(&message));
+        // A quick machine may finish it.
         assert!(
-            judged == Err(JqError::TooSlow(Budget::LIVE)) || may_finish && judged == Ok(false),
+            matches!(judged, Err(JqError::TooSlow) | Ok(false)),
             "{filter}: {judged:?}"
         );
-        // A loaded machine takes longer, but not for ever.
-        assert!(watch.elapsed() < Duration::from_secs(30), "{filter}");
+        assert!(begun.elapsed() < Duration::from_secs(30), "{filter}");
     }
-}
-
-#[test]
-fn a_filter_that_is_always_too_slow_is_not_tried_for_a_while() {
-    let filter = Filter::parse("jq:last(range(1e12))").unwrap();
-    let message = Message::parse(CALL);
-    let judge = || filter.judge(&facts(&message), Budget::LIVE);
-    for _ in 0..3 {
-        assert_eq!(judge(), Err(JqError::TooSlow(Budget::LIVE)));
-    }
-    assert_eq!(judge(), Err(JqError::GivenUp));
 }
 
 #[test]
@@ -273,7 +234,7 @@ fn the_examples_work() {
     for example in help::EXAMPLES {
         let filter = Filter::parse(example.filter).unwrap();
         let message = Message::parse(CALL);
-        let _ = filter.judge(&facts(&message), Budget::OFFLINE);
+        let _ = filter.judge(&facts(&message));
     }
 }
 
@@ -311,7 +272,7 @@ proptest! {
         }
         let message = Message::parse(raw);
         for filter in ["a b", "/a.c/i", "jq:[..] | tojson", ".params.arguments.n[]? > 1", ".raw | test(\"a\")"] {
-            let _ = Filter::parse(filter).unwrap().judge(&facts(&message), Budget::OFFLINE);
+            let _ = Filter::parse(filter).unwrap().judge(&facts(&message));
         }
     }
 
@@ -320,7 +281,7 @@ proptest! {
         let message = Message::parse(CALL);
         for text in [text.clone(), format!("jq:{text}"), format!("/{text}/")] {
             if let Ok(filter) = Filter::parse(&text) {
-                let _ = filter.judge(&facts(&message), Budget::OFFLINE);
+                let _ = filter.judge(&facts(&message));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! jq programs, run as changes of a message's params: what they mean, and that all of them end.
 
-use mcp_proxy_session::{Budget, Change, ChangeError, ChangePart, JqError};
+use mcp_proxy_session::{Change, ChangeError, ChangePart, JqError};
 use mcp_proxy_wire::Message;
 
 fn with_params(params: &str) -> Message {
@@ -10,7 +10,7 @@ fn with_params(params: &str) -> Message {
 /// What a program makes of a value.
 fn run(program: &str, value: &str) -> Result<String, ChangeError> {
     let program = Change::parse(program).unwrap();
-    let changed = program.apply(&with_params(value), ChangePart::Params, Budget::OFFLINE)?;
+    let changed = program.apply(&with_params(value), ChangePart::Params)?;
     let params = changed.slice(changed.params().unwrap());
     Ok(String::from_utf8(params.to_vec()).unwrap())
 }
@@ -126,8 +126,6 @@ fn values_are_indexed_and_streamed() {
     ] {
         assert_eq!(run(text, value).unwrap(), result, "{text}");
     }
-    let endless = "[range(1000)] | [.[] as $x | .] | [tostream] | length";
-    assert!(run(endless, "{}").is_err(), "it must be stopped");
 }
 
 #[test]
@@ -137,7 +135,7 @@ fn an_error_names_what_was_written() {
         ("[.[] | debug]", "`debug`"),
         ("halt_error", "`halt_error`"),
         ("nonsense(1)", "`nonsense`"),
-        ("1 | sin", "`sin`"),
+        ("env", "`env`"),
     ] {
         let error = Change::parse(program).unwrap_err().to_string();
         assert!(error.contains(name), "{program}: {error}");
@@ -200,7 +198,7 @@ fn no_program_is_too_deep_for_the_stack() {
     for n in [20, 30, 60, 64, 100, 200, 300, 490, 990, 5_000] {
         for text in deep(n) {
             if let Ok(program) = Change::parse(&text) {
-                let _ = program.apply(&with_params("null"), ChangePart::Params, Budget::OFFLINE);
+                let _ = program.apply(&with_params("null"), ChangePart::Params);
             } else {
                 assert!(n > 20, "{text}");
             }
@@ -230,13 +228,13 @@ fn no_value_is_too_deep_for_the_stack() {
             "contains(.)",
         ] {
             let program = Change::parse(program).unwrap();
-            let _ = program.apply(&message, ChangePart::Params, Budget::OFFLINE);
+            let _ = program.apply(&message, ChangePart::Params);
         }
     }
 }
 
 #[test]
-fn what_could_take_the_square_of_its_input_is_stopped() {
+fn parts_are_found_in_texts_lists_and_objects() {
     let run = |text: &str| run(text, "null");
     for (text, result) in [
         (r#""foobar" | contains("bar")"#, "true"),
@@ -259,18 +257,4 @@ fn what_could_take_the_square_of_its_input_is_stopped() {
         run("1 | indices(1)"),
         Err(ChangeError::Program(JqError::Failed(_)))
     ));
-    let too_slow = Err(JqError::TooSlow(Budget::OFFLINE).into());
-    for text in [
-        "[range(50000)] | contains([range(50000)])",
-        "[range(100000) | 0] | indices([range(50000) | 0])",
-        r#"("a" * 2000000) | indices("a" * 1000000)"#,
-        r#"("[" + "1," * 4000000 + "1]") as $text | [range(1000000) | $text | fromjson | length]"#,
-        r#"("a" * 8000000) as $text | [range(1000000) | $text | test("b")]"#,
-    ] {
-        let begin = std::time::Instant::now();
-        assert_eq!(run(text), too_slow, "{text}");
-        let took = begin.elapsed();
-        // Twice as long is a machine that is busy; the square would be hours.
-        assert!(took.as_secs() < 20, "{text}: {took:?}");
-    }
 }

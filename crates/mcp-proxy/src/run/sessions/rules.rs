@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Error, Result};
 use mcp_proxy_core::rules::{RuleEffect, RuleName, RuleOutcome, RuleVerdict, Rules};
-use mcp_proxy_session::{Budget, MessageFacts, SessionRecord};
+use mcp_proxy_session::{MessageFacts, SessionRecord};
 use mcp_proxy_wire::{Direction, Message, Origin, flatten};
 use serde_json::{Value, json};
 
@@ -47,9 +47,7 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
             // Rules never see what the proxy makes, nor what it asks and hears on a session of its own.
             let of_peer = facts.origin == Origin::from(facts.direction.from());
             let unseen = !of_peer || own.contains(&facts.connection);
-            let verdict = (!unseen)
-                .then(|| rules.judge(facts, Budget::OFFLINE))
-                .flatten();
+            let verdict = (!unseen).then(|| rules.judge(facts)).flatten();
             let line = args.json.then(|| described(facts, verdict.as_ref()));
             (verdict, line)
         })?;
@@ -203,10 +201,7 @@ impl RuleTally {
         let Some(verdict) = verdict else { return };
         self.messages += 1;
         for applied in &verdict.applied {
-            self.failed |= matches!(
-                applied.effect,
-                RuleEffect::Failed(_) | RuleEffect::TooSlow(_)
-            );
+            self.failed |= matches!(applied.effect, RuleEffect::Failed(_) | RuleEffect::TooSlow);
             match self
                 .times
                 .iter_mut()
