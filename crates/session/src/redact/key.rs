@@ -66,10 +66,6 @@ impl SecretKeyNames {
         says(&self.harmless, key)
     }
 
-    pub(super) fn has_preset(&self) -> bool {
-        self.preset.is_some()
-    }
-
     /// The values in `text` that seem to belong to one of them.
     pub(super) fn in_text(&self, text: &[u8]) -> Vec<Span> {
         text::values(text, self)

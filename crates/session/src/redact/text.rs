@@ -1,253 +1,203 @@
-//! Values in text that is not JSON, or broken JSON: what stands behind a name and a `:` or `=`.
+//! Values in text that is not JSON, or broken JSON: what stands behind a name and a `=` or `:`.
 //!
-//! It serves notes, stderr, headers, files of settings and code alike, so it can only guess. What it is unsure about it takes for
-//! a value: a word that is hidden needlessly does less harm than a secret that is shown. Where a value ends is in [`extent`],
-//! whether a bare word is one in [`plausibility`], and values without a sign before them (flags, XML, netrc) in [`flags_and_elements`].
-
-mod extent;
-mod flags_and_elements;
-mod name;
-mod plausibility;
+//! It serves notes, stderr, headers, files of settings and code alike. It does not guess which of them a text is, and rather hides
+//! too much than too little.
 
 use super::key::{KeyNameSource, SecretKeyNames};
-use super::preset::{PARAMETER_SCHEMES, SCHEMES};
 use crate::REDACTED_CREDENTIAL;
-use extent::{
-    AssignmentStyle, bare_at, block_after, line_at, list_at, quoted_at, with_next_strings,
-};
 use mcp_proxy_wire::Span;
-use name::{SecretName, SecretNameKind};
-use plausibility::{UnquotedValue, is_placeholder};
 
-/// How many bytes a type and `=` between a name and its value may take.
-const LONGEST_TYPE: usize = 64;
+/// A name is looked for so far before its sign.
+const LONGEST_NAME: usize = 128;
+/// Signs and blanks between a name and its sign: quotes, `]`, and what Markdown and TypeScript write there.
+const LONGEST_CLOSING: usize = 16;
 
-/// All values in `text` that seem to belong to one of `keys`.
+/// Words that may stand between `Authorization:` and the credential.
+const SCHEMES: &[&str] = &[
+    "bearer",
+    "basic",
+    "digest",
+    "dpop",
+    "token",
+    "negotiate",
+    "ntlm",
+    "apikey",
+    "aws4-hmac-sha256",
+    "hawk",
+    "oauth",
+    "signature",
+];
+
+/// Ways to say nothing, or yes and no.
+const LITERALS: &[&str] = &["true", "false", "null"];
+
+/// A name whose value is hidden, as it stands in a text.
+struct NamedPlace {
+    start: usize,
+    end: usize,
+    by: KeyNameSource,
+}
+
+/// All values in `text` that belong to one of `keys`.
 pub(super) fn values(text: &[u8], keys: &SecretKeyNames) -> Vec<Span> {
     let mut found = Vec::new();
     let mut done = 0;
     for at in memchr::memchr2_iter(b'=', b':', text) {
         if at >= done
-            && let Some(named) = name::name_before(text, at, keys)
-            && let Some(value) = value_after(text, at, &named)
+            && let Some(after) = sign_end(text, at)
+            && let Some(name) = name_before(text, at, keys)
+            && let Some(value) = value_after(text, at, after, &name)
         {
             done = value.end;
             found.push(value);
         }
     }
-    flags_and_elements::values(text, keys, &mut found);
     found
 }
 
-/// What the sign at `at` gives to a name.
-fn value_after(text: &[u8], at: usize, named: &SecretName<'_>) -> Option<Span> {
-    let mut start = at + 1;
-    // Ruby's `=>` is one sign; `::`, `:=` and `==` are signs of another kind, and `://` belongs to a URL.
-    match (text[at], text.get(start)) {
-        (b'=', Some(b'>')) => start += 1,
-        (b':', Some(b':' | b'=')) | (b'=', Some(b'=')) => return None,
-        (b':', Some(b'/')) if text.get(start + 1) == Some(&b'/') => return None,
-        _ => {}
+/// The end of the sign at `at`: `=`, `:`, `=>` or `:=`. The signs `::`, `==` and `://` say something else.
+fn sign_end(text: &[u8], at: usize) -> Option<usize> {
+    match (text[at], &text[at + 1..]) {
+        (b'=', [b'>', ..]) | (b':', [b'=', ..]) => Some(at + 2),
+        (b':', [b':', ..] | [b'/', b'/', ..]) | (b'=', [b'=', ..]) => None,
+        _ => Some(at + 1),
     }
-    let is_tight = start == at + 1 && named.end == at && !blank_at(text, start);
-    let style = match text[at] == b'=' && is_tight {
-        true => AssignmentStyle::Tight,
-        false => AssignmentStyle::Loose,
+}
+
+/// The name before the sign at `at`, if it is one of `keys`. It may have two words: `API key`.
+fn name_before(text: &[u8], at: usize, keys: &SecretKeyNames) -> Option<NamedPlace> {
+    let near = &text[at.saturating_sub(LONGEST_CLOSING)..at];
+    let end = at - count_back(near, |byte| b" \t\"'`\\]*?".contains(byte));
+    let start = end - letters_before(text, end);
+    let word = &text[start..end];
+    let pair = match start.checked_sub(1) {
+        Some(blank) if text[blank] == b' ' => &text[blank - letters_before(text, blank)..end],
+        _ => word,
     };
-    if text[at] == b':' {
-        start = after_emphasis(text, start);
+    let flag = &word[word.iter().take_while(|byte| **byte == b'-').count()..];
+    let by = keys.named(pair).or_else(|| keys.named(flag))?;
+    // Of two words, `Unexpected token`, both must be a name's.
+    let is_harmless = keys.is_harmless(word) || keys.is_harmless(pair);
+    (by == KeyNameSource::User || !is_harmless).then_some(NamedPlace { start, end, by })
+}
+
+fn letters_before(text: &[u8], end: usize) -> usize {
+    let near = &text[end.saturating_sub(LONGEST_NAME)..end];
+    count_back(near, |byte| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | 0x80..)
+    })
+}
+
+/// What the sign from `at` to `after` gives to a name.
+fn value_after(text: &[u8], at: usize, after: usize, name: &NamedPlace) -> Option<Span> {
+    let is_tight = text[at] == b'=' && name.end == at && !text.get(after).is_some_and(is_blank);
+    let mut start = after + count(&text[after..], is_blank);
+    if text[name.start..name.end]
+        .to_ascii_lowercase()
+        .ends_with(b"authorization")
+    {
+        start += scheme_len(&text[start..]);
     }
-    start += count(&text[start..], is_blank);
-    if text[at] == b':' {
-        start = after_tag(text, start);
-        if let Some(block) = block_after(text, start, named) {
-            return block.value();
+    let value = match quoted_at(text, start) {
+        Some(inside) => inside,
+        None if is_tight => parameter_at(text, start),
+        None => line_at(text, start, name),
+    };
+    let content = &text[value.start..value.end];
+    let is_literal = name.by == KeyNameSource::Preset
+        && LITERALS
+            .iter()
+            .any(|word| content.eq_ignore_ascii_case(word.as_bytes()));
+    let is_masked = content.ends_with(REDACTED_CREDENTIAL.as_bytes());
+    (!content.is_empty() && !is_literal && !is_masked).then_some(value)
+}
+
+/// The length of a scheme and the blanks behind it, if a text begins with one.
+fn scheme_len(text: &[u8]) -> usize {
+    let len = count(text, |byte| byte.is_ascii_alphanumeric() || *byte == b'-');
+    let blanks = count(&text[len..], is_blank);
+    let is_scheme = SCHEMES
+        .iter()
+        .any(|known| text[..len].eq_ignore_ascii_case(known.as_bytes()));
+    if is_scheme && blanks > 0 {
+        len + blanks
+    } else {
+        0
+    }
+}
+
+/// The content of the string at `start`, to the end of the text if it does not close. A letter or two may stand before its quote, as
+/// Python writes bytes, and a quote in it may be escaped or doubled.
+fn quoted_at(text: &[u8], start: usize) -> Option<Span> {
+    let prefix = &text[start..text.len().min(start + 2)];
+    let start = start + count(prefix, |byte| b"bBrRfFuU@$".contains(byte));
+    let start = start + count(&text[start..], |byte| *byte == b'\\');
+    let quote = *text.get(start).filter(|byte| b"\"'`".contains(byte))?;
+    let len = match count(&text[start..], |byte| *byte == quote) {
+        2 => return Some(Span::new(start + 1, start + 1)),
+        3.. => 3,
+        _ => 1,
+    };
+    let start = start + len;
+    let mut end = start;
+    while let Some(found) = text
+        .get(end..)
+        .and_then(|rest| memchr::memchr2(quote, b'\\', rest))
+    {
+        end += found;
+        let quotes = count(&text[end..], |byte| *byte == quote);
+        match quotes {
+            0 => end += 2,
+            _ if quotes == len || len == 3 && quotes > 3 => return Some(Span::new(start, end)),
+            _ => end += quotes,
         }
     }
-    if matches!(text.get(start), Some(b'"' | b'\'')) && name::is_in_string(text, at, start) {
-        return None;
-    }
-    if let Some(list) = list_at(text, start) {
-        return Some(list);
-    }
-    if let Some(inside) = quoted_at(text, start) {
-        let inside = match style {
-            AssignmentStyle::Tight => inside,
-            AssignmentStyle::Loose => with_next_strings(text, inside),
-        };
-        let content = &text[inside.start..inside.end];
-        return (!is_placeholder(after_scheme(content))).then_some(inside);
-    }
-    if let Some(next) = scheme_at(text, start) {
-        return credentials_after(text, start, next, style, named);
-    }
-    match named.kind {
-        SecretNameKind::Authorization => credentials_at(text, start, style, named),
-        SecretNameKind::Cookie | SecretNameKind::Other => plain_at(text, start, at, style, named),
-    }
+    Some(Span::new(start, text.len()))
 }
 
-/// A bare value.
-fn plain_at(
-    text: &[u8],
-    start: usize,
-    at: usize,
-    style: AssignmentStyle,
-    named: &SecretName<'_>,
-) -> Option<Span> {
-    let value = UnquotedValue {
-        text,
-        start,
-        style,
-        named,
-    };
-    if !value.may_be_secret() {
-        // What stands behind a name and `:` may be its type, and the value comes after that.
-        return match text[at] {
-            b':' => typed_value(text, start, named),
-            _ => None,
-        };
-    }
-    let word = bare_at(text, start, style)?;
-    if !value.is_secret(word) {
-        return match text[at] {
-            b':' if !value.is_prose(word) => typed_value(text, start, named),
-            _ => None,
-        };
-    }
-    let bytes = &text[word.start..word.end];
-    let is_list = bytes.contains(&b'=') && bytes.last() != Some(&b'=');
-    let is_list = is_list && text[word.end..].starts_with(b";");
-    match is_list || (named.kind == SecretNameKind::Cookie && bytes.contains(&b'=')) {
-        true => line_at(text, start, named.start),
-        false => Some(word),
-    }
-}
-
-/// `password: str = "x"`: what follows the type at `start`.
-fn typed_value(text: &[u8], start: usize, named: &SecretName<'_>) -> Option<Span> {
-    let near = &text[start..text.len().min(start + LONGEST_TYPE)];
-    let len = count(near, |byte| !b"=\n\"';),".contains(byte));
-    (near.get(len) == Some(&b'='))
-        .then(|| value_after(text, start + len, &named.typed()))
-        .flatten()
-}
-
-/// What follows `Authorization:`: the line, or for well-known schemes one word.
-fn credentials_at(
-    text: &[u8],
-    start: usize,
-    style: AssignmentStyle,
-    named: &SecretName<'_>,
-) -> Option<Span> {
-    let value = UnquotedValue {
-        text,
-        start,
-        style,
-        named,
-    };
-    let word = value
-        .may_be_secret()
-        .then(|| bare_at(text, start, style))
-        .flatten()?;
-    if !value.is_secret(word) {
-        return None;
-    }
-    match style {
-        AssignmentStyle::Tight => Some(word),
-        AssignmentStyle::Loose => {
-            let line = line_at(text, start, named.start)?;
-            let is_one_word = line.end - word.end <= 1;
-            Some(if is_one_word { word } else { line })
+/// The value of `name=value` at `start`: up to white space, a closing quote, or where another parameter follows.
+fn parameter_at(text: &[u8], start: usize) -> Span {
+    let ends = |at: &usize| {
+        let rest = &text[at + 1..];
+        match text[*at] {
+            // `it's` is one word, and so is a shell's `a"b"`.
+            b'"' | b'\'' => {
+                let is_letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+                !(*at > start && is_letter(text.get(at - 1)) && is_letter(rest.first()))
+            }
+            b'&' => rest.starts_with(b"amp;") || is_parameter(rest),
+            b';' | b',' => is_parameter(rest),
+            byte => byte.is_ascii_whitespace(),
         }
-    }
-}
-
-/// What follows the scheme at `start`, which ends before `next`.
-fn credentials_after(
-    text: &[u8],
-    start: usize,
-    next: usize,
-    style: AssignmentStyle,
-    named: &SecretName<'_>,
-) -> Option<Span> {
-    let scheme = text[start..next].trim_ascii_end();
-    if one_of(scheme, PARAMETER_SCHEMES) {
-        return line_at(text, next, named.start).filter(|line| !is_masked(text, line.start));
-    }
-    if let Some(inside) = quoted_at(text, next) {
-        return Some(inside);
-    }
-    let value = UnquotedValue {
-        text,
-        start: next,
-        style: AssignmentStyle::Loose,
-        named,
     };
-    let word = value
-        .may_be_secret()
-        .then(|| bare_at(text, next, style))
-        .flatten()?;
-    (!value.is_prose(word)).then_some(word)
+    let end = (start..text.len()).find(ends);
+    Span::new(start, end.unwrap_or(text.len()))
 }
 
-/// Where the credential begins, if a scheme and something else stand at `start`.
-fn scheme_at(text: &[u8], start: usize) -> Option<usize> {
-    let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
-    let near = &text[start..text.len().min(start + LONGEST_TYPE)];
-    let word = &near[..count(near, is_letter)];
-    let end = start + word.len();
-    let next = end + count(&text[end..], is_blank);
-    let follows = next > end
-        && text
-            .get(next)
-            .is_some_and(|byte| !byte.is_ascii_whitespace());
-    (follows && one_of(word, SCHEMES)).then_some(next)
+/// Whether a text begins with another `name=`.
+fn is_parameter(text: &[u8]) -> bool {
+    let near = &text[..text.len().min(LONGEST_NAME)];
+    let near = &near[count(near, is_blank)..];
+    let len = count(near, |byte| {
+        byte.is_ascii_alphanumeric() || b"_-.[]%".contains(byte)
+    });
+    len > 0 && near.get(len) == Some(&b'=')
 }
 
-/// A string's content without a scheme at its beginning.
-fn after_scheme(content: &[u8]) -> &[u8] {
-    scheme_at(content, 0).map_or(content, |next| &content[next..])
-}
-
-/// Markdown's `**Token:** x`.
-fn after_emphasis(text: &[u8], start: usize) -> usize {
-    let len = count(&text[start..], |byte| matches!(byte, b'*' | b'_'));
-    match len <= 3 && blank_at(text, start + len) {
-        true => start + len,
-        false => start,
-    }
-}
-
-/// YAML's `password: !vault x`.
-fn after_tag(text: &[u8], start: usize) -> usize {
-    if text.get(start) != Some(&b'!') {
-        return start;
-    }
-    let is_tag = |byte: &u8| byte.is_ascii_alphanumeric() || b"!:._/-".contains(byte);
-    let end = start + count(&text[start..], is_tag);
-    match blank_at(text, end) {
-        true => end + count(&text[end..], is_blank),
-        false => start,
-    }
-}
-
-/// Whether somebody masked it already.
-fn is_masked(text: &[u8], at: usize) -> bool {
-    text[at..].starts_with(REDACTED_CREDENTIAL.as_bytes())
-}
-
-fn one_of(word: &[u8], known: &[&str]) -> bool {
-    let is = |known: &&str| word.eq_ignore_ascii_case(known.as_bytes());
-    known.iter().any(is)
+/// The rest of the line at `start`, up to the quote that the name stands behind, if it does.
+fn line_at(text: &[u8], start: usize, name: &NamedPlace) -> Span {
+    let quote = name.start.checked_sub(1).map(|before| text[before]);
+    let quote = quote.filter(|quote| b"\"'".contains(quote) && text.get(name.end) != Some(quote));
+    let rest = &text[start..];
+    let len = count(rest, |byte| {
+        !matches!(byte, b'\r' | b'\n') && Some(*byte) != quote
+    });
+    let around = |byte: &u8| is_blank(byte) || *byte == b',';
+    Span::new(start, start + len - count_back(&rest[..len], around))
 }
 
 fn is_blank(byte: &u8) -> bool {
     matches!(byte, b' ' | b'\t')
-}
-
-fn blank_at(text: &[u8], at: usize) -> bool {
-    text.get(at).is_some_and(is_blank)
 }
 
 /// How many bytes at the beginning are so.

@@ -207,8 +207,8 @@ fn json_in_strings_is_json() {
             r##"{"text":"http://h/?password=#1&a=1"}"##,
         ),
         (
-            r#"{"text":"a password: is a word"}"#,
-            r#"{"text":"a password: is a word"}"#,
+            r#"{"text":"a password: is a line"}"#,
+            r##"{"text":"a password: #1"}"##,
         ),
         (
             r#"{"text":"password: \"x y\", user: z"}"#,
