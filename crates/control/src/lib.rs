@@ -4,7 +4,7 @@
 //! of methods: dispatch, `ctl --help` and the check of the document are made from it. Each method has a request type that
 //! implements [`ControlRequest`], which names the method and the type of its result.
 //!
-//! The proxy, the terminal UI, `ctl` and `attach` share these types and nothing else, so this crate knows no socket, no
+//! The proxy, the terminal UI and `ctl` share these types and nothing else, so this crate knows no socket, no
 //! runtime and no record.
 
 #![warn(unreachable_pub)]

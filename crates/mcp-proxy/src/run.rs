@@ -67,7 +67,7 @@ pub fn run(argv: Vec<OsString>) -> ExitCode {
         Command::Prune(args) => sessions::prune::run(&args),
         Command::Status(args) => control::status::run(&args),
         Command::Ls(args) => control::ls::run(&args),
-        Command::Attach(args) => control::attach::run(&args),
+        Command::Attach(args) => tui::attach(&args),
         Command::Ctl(args) => control::ctl::run(&args),
         Command::Rules(args) => sessions::rules::run(&args.command),
         Command::Token(args) => token::run(&args.command),

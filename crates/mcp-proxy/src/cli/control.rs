@@ -5,7 +5,7 @@ use mcp_proxy_control::METHODS;
 use super::tui::TuiArgs;
 
 /// How a proxy is named, wherever one is asked for.
-const PROXY: &str = "A running proxy: its id from `mcp-proxy ls`, its session id, or a prefix of either [default: the only one; of several it asks which, or without a terminal takes the newest]";
+const PROXY: &str = "A running proxy: its id from `mcp-proxy ls`, its session id, or a prefix of either [default: the only one; of several it asks which]";
 
 const LS: &str = "\
 Examples:
@@ -56,36 +56,16 @@ const ATTACH: &str = "\
 Examples:
   mcp-proxy attach                       the running proxy in the terminal UI; asks if several run
   mcp-proxy attach 5e550001              a specific proxy
-  mcp-proxy attach --plain               follow it line by line
 
-With --plain, each held message is shown with a prompt. Type one of these and press Enter:
-  f                forward it as it is
-  m                modify it in $VISUAL or $EDITOR, or without one on the next line
-  m {…}            modify it: this is the new message
-  m! [TEXT]        the same, but allows text that is not JSON; without TEXT, resend what m refused
-  d                drop it
-  e [CODE] [TEXT]  answer it with an error
-  t                give it one minute more
-  s                step: forward it, hold the next one     c   continue: forward all, hold nothing
-  i                intercept: hold everything from now on  q   quit (the proxy keeps running)
+Without a terminal, `mcp-proxy inspect ID --follow` prints messages as they come, and `ctl` decides
+about held ones. Quitting does not affect the proxy; if it would keep holding messages, q asks first.";
 
-While you edit a message, its time does not run. Quitting does not affect the proxy; if messages
-would still be held, q asks first.";
-
-/// Follow a running proxy, and decide about the messages it holds.
+/// Open the terminal UI on a running proxy, and decide about the messages it holds.
 #[derive(Debug, clap::Args)]
 #[command(after_help = ATTACH)]
 pub struct AttachArgs {
     #[arg(value_name = "ID", help = PROXY)]
     pub id: Option<String>,
-
-    /// Print line by line instead of opening the terminal UI (the default without a terminal)
-    #[arg(long)]
-    pub plain: bool,
-
-    /// Start with the last N messages
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub last: usize,
 
     #[command(flatten)]
     pub tui: TuiArgs,

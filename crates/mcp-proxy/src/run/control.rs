@@ -1,11 +1,10 @@
 //! The commands that speak to a running proxy, and what they share: which one is meant.
 
-pub mod attach;
 pub mod ctl;
 pub mod ls;
 pub mod status;
 
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -83,20 +82,11 @@ pub fn choose_among(found: &[RunningProxy], name: &str, what: [&str; 2]) -> Resu
     }
 }
 
-/// The proxy called `name`. Without a name a person is asked which one, if there are several.
-fn choose_or_ask(name: Option<&str>) -> Result<RunningProxy> {
+/// The proxy called `name`. Without a name the user is asked which one, if there are several.
+pub fn choose_or_ask(name: Option<&str>) -> Result<RunningProxy> {
     let found = running_proxies();
     if name.is_some() || found.len() < 2 {
         return choose(name);
-    }
-    if !io::stdin().is_terminal() || !printer::stdout_is_terminal() {
-        let newest = choose(None)?;
-        printer::say(&format!(
-            "mcp-proxy: {} proxies are running; attaching to the newest, {} (`mcp-proxy ls` lists them)",
-            found.len(),
-            sanitize(&newest.descriptor.id)
-        ));
-        return Ok(newest);
     }
     printer::say(&format!("{} proxies are running:", found.len()));
     for (place, one) in found.iter().enumerate() {

@@ -79,12 +79,6 @@ pub fn edit(
     Ok(EditOutcome::Text(edited))
 }
 
-/// Keeps a text that can no longer be sent.
-pub fn keep(folder: &Path, text: &[u8]) -> Result<PathBuf> {
-    let draft = DraftFile::write(folder, text).context("cannot keep what was edited")?;
-    Ok(draft.keep())
-}
-
 /// Waits for the editor. If it should stop it is told so; `None` if it keeps running.
 fn wait(child: &mut Child, stops: &impl Fn() -> bool) -> io::Result<Option<ExitStatus>> {
     let mut told = None;

@@ -21,8 +21,10 @@ use mcp_proxy_tui::{App, Colours, ExternalEditor, ProxyOwner, ProxyStatus, Tab, 
 use mcp_proxy_tui::{MouseOwner, restore_terminal};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
+use crate::cli::control::AttachArgs;
 use crate::cli::tui::{OpenArgs, ThemeName, TuiArgs};
 use crate::printer;
+use crate::run::control::choose_or_ask;
 use crate::run::editor::{self, EditOutcome};
 use crate::run::sessions::{count_of, record_lookup};
 
@@ -80,15 +82,20 @@ pub fn open(args: &OpenArgs) -> Result<ExitCode> {
 }
 
 /// `attach`: looks at a running proxy.
-pub fn attach(socket: &Path, args: TuiArgs) -> Result<ExitCode> {
+pub fn attach(args: &AttachArgs) -> Result<ExitCode> {
+    if let Err(why) = terminal() {
+        let hint = "`mcp-proxy inspect ID --follow` prints messages, `mcp-proxy ctl` decides about held ones";
+        anyhow::bail!("the terminal UI cannot open: {why} ({hint})");
+    }
+    let running = choose_or_ask(args.id.as_deref())?;
     let (port, far) = ProxyPort::pair();
-    let entry = link::serve(far, socket.to_owned()).context("cannot start")?;
+    let entry = link::serve(far, running.socket).context("cannot start")?;
     // A proxy that lets nobody in says why before there is a screen.
     if let Ok(Err(why)) = entry.recv() {
         anyhow::bail!(why);
     }
-    let app = App::live(port, ProxyOwner::Other, theme(args));
-    run_in_foreground(app, args)
+    let app = App::live(port, ProxyOwner::Other, theme(args.tui));
+    run_in_foreground(app, args.tui)
 }
 
 /// Nobody else is in this process who would say that a signal came; the exit code is the shell's own for that.
@@ -228,21 +235,16 @@ impl UiExit {
 
     fn tell_draft(&self) {
         if let Some(draft) = &self.draft {
-            say_draft(draft);
+            printer::say(&format!(
+                "mcp-proxy: what you edited was not sent; it is in {}",
+                draft.display()
+            ));
         }
     }
 }
 
-/// Where a text is that was edited and not sent.
-pub fn say_draft(draft: &Path) {
-    printer::say(&format!(
-        "mcp-proxy: what you edited was not sent; it is in {}",
-        draft.display()
-    ));
-}
-
 /// The shell's own code for a program that a signal has ended.
-pub fn code_of_signal(number: i32) -> ExitCode {
+fn code_of_signal(number: i32) -> ExitCode {
     ExitCode::from(128 + u8::try_from(number).unwrap_or(0))
 }
 

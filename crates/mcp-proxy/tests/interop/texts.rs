@@ -6,8 +6,6 @@
 pub const LISTENING_ON: &str = "listening on ";
 /// What comes before the id of a run in the line that tells it.
 pub const ATTACH_WITH: &str = "mcp-proxy attach ";
-/// What a viewer without a screen can do with a held message.
-pub const CHOICES: &str = "[f]orward";
 
 /// The heading of the list.
 pub const LIST: &str = "Messages";

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -135,18 +135,6 @@ struct SteppedSession {
     home: TempDir,
 }
 
-/// Lets each message go that is held, until the proxy ends. Returns their number.
-fn forward(mut viewer: PipedProgram) -> usize {
-    let mut forwarded = 0;
-    while let Some(line) = viewer.stderr.next() {
-        if line.starts_with("hold ") && line.contains(": #") {
-            viewer.say("f");
-            forwarded += 1;
-        }
-    }
-    forwarded
-}
-
 impl SteppedSession {
     /// Starts a client that starts the proxy with `flags`.
     fn start(sdk: Sdk, era: ClientEra, flags: &[&str]) -> SteppedSession {
@@ -168,10 +156,15 @@ impl SteppedSession {
         }
     }
 
-    /// `mcp-proxy attach --plain` in a process of its own.
-    fn attach(&self) -> PipedProgram {
-        let mut command = fixtures::command(PROXY, &["attach", &self.id, "--plain"]);
+    /// `mcp-proxy` with these arguments in a process of its own.
+    fn run(&self, arguments: &[&str]) -> PipedProgram {
+        let mut command = fixtures::command(PROXY, arguments);
         PipedProgram::start(command.env("XDG_RUNTIME_DIR", self.home.path()))
+    }
+
+    /// Prints messages as they come.
+    fn follow(&self) -> PipedProgram {
+        self.run(&["inspect", &self.id, "--follow"])
     }
 
     /// A viewer that subscribes and then never reads.
@@ -236,7 +229,7 @@ fn direct(sdk: Sdk, era: ClientEra) {
 /// Watched by one that reads and one that does not.
 fn watched(sdk: Sdk, era: ClientEra) {
     let mut session = SteppedSession::start(sdk, era, &[]);
-    let mut viewer = session.attach();
+    let mut viewer = session.follow();
     let deaf = session.attach_deaf();
     if era == ClientEra::Legacy {
         viewer.stdout.wait_for("► initialize");
@@ -252,22 +245,51 @@ fn watched(sdk: Sdk, era: ClientEra) {
     drop(deaf);
 }
 
-/// Each message held, and let go by somebody at the viewer's keyboard.
+/// Each message held, and released by a script.
 fn held(sdk: Sdk, era: ClientEra) {
     let mut session = SteppedSession::start(sdk, era, era.holding());
-    let viewer = session.attach();
-    let forwarding = thread::spawn(move || forward(viewer));
+    let notices = session.run(&["ctl", &session.id, "subscribe"]);
+    let forwarding = forward(notices, session.id.clone(), session.home.path().to_owned());
     session.client.hear();
     session.client.go_on_to(REQUESTS);
     let messages = session.end();
-    let forwarded = forwarding.join().expect("the viewer ends with the proxy");
+    let forwarded = forwarding.join().expect("the script ends with the proxy");
     assert_eq!(forwarded, messages, "every message was held once");
+}
+
+/// Forwards each held message, as a script does: `ctl subscribe` tells which are held, `ctl hold.resolve` decides. Returns
+/// their number when the proxy ends.
+fn forward(notices: PipedProgram, id: String, home: PathBuf) -> JoinHandle<usize> {
+    thread::spawn(move || {
+        let mut forwarded = BTreeSet::new();
+        while let Some(line) = notices.stdout.next() {
+            let notice: Value = serde_json::from_str(&line).expect("each line is JSON");
+            // The first line is the result of the request, the others are notices.
+            let held = notice
+                .get("held")
+                .or_else(|| notice.pointer("/params/held"));
+            for hold in held.and_then(Value::as_array).into_iter().flatten() {
+                if !forwarded.insert(hold.as_u64()) {
+                    continue;
+                }
+                let hold = format!("hold={hold}");
+                let words = ["ctl", &id, "hold.resolve", &hold, "action=forward"];
+                let mut command = fixtures::command(PROXY, &words);
+                let output = finish(
+                    command.env("XDG_RUNTIME_DIR", &home),
+                    Duration::from_secs(30),
+                );
+                assert!(output.status.success(), "{}", said(&output));
+            }
+        }
+        forwarded.len()
+    })
 }
 
 /// The viewer is killed while a request is on its way; another one comes later.
 fn killed(sdk: Sdk, era: ClientEra) {
     let mut session = SteppedSession::start(sdk, era, &[]);
-    let mut viewer = session.attach();
+    let mut viewer = session.follow();
     session.client.hear();
     session.client.go_on_to(REQUESTS / 2);
     viewer.stdout.wait_for("↩ tools/call");
@@ -275,7 +297,7 @@ fn killed(sdk: Sdk, era: ClientEra) {
     viewer.kill();
     session.client.hear();
     session.client.go_on_to(REQUESTS - 1);
-    let mut second = session.attach();
+    let mut second = session.follow();
     second.stdout.wait_for("↩ tools/call");
     session.client.go_on_to(REQUESTS);
     let messages = session.end();

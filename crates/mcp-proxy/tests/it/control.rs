@@ -1,6 +1,5 @@
-//! The control socket with real processes: `ls`, `ctl` and `attach` against running proxies, and viewers that misbehave.
+//! The control socket with real processes: `ls` and `ctl` against running proxies, and viewers that misbehave.
 
-mod attach;
 mod document;
 pub mod live;
 mod replay;
@@ -353,4 +352,15 @@ fn a_viewer_cannot_have_the_proxy_write_to_a_pipe() {
         assert_eq!(house.refused(words)["code"], -31104, "{words:?}");
     }
     assert_eq!(run.end(), Some(0));
+}
+
+#[test]
+fn attach_without_a_terminal_says_what_scripts_use() {
+    let house = TestHome::new();
+    let output = house.run(&["attach"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(output.stdout.is_empty(), "{text}");
+    assert!(text.contains("inspect ID --follow"), "{text}");
+    assert!(text.contains("mcp-proxy ctl"), "{text}");
 }

@@ -130,17 +130,6 @@ impl<'a> RecordPrinter<'a> {
         })
     }
 
-    /// Begins with the last rows only. Returns how many are left out.
-    pub fn skip_to_last(&mut self, count: usize) -> usize {
-        let session = &self.records.session;
-        self.rows = session.len().saturating_sub(count);
-        self.lines = match session.row(self.rows) {
-            Some(row) => row.offset(),
-            None => session.bytes(),
-        };
-        self.rows
-    }
-
     /// What the record is, above the table.
     pub fn title(&self, out: &mut impl Write) -> Result<()> {
         if !matches!(self.messages.form, InspectFormat::Table(_)) {

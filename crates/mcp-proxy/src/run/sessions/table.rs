@@ -64,17 +64,6 @@ impl MessageTable {
         self.line(&told, out)
     }
 
-    /// Writes a message that comes from no record.
-    pub fn fetched_message(
-        &mut self,
-        told: &MessageWithContext,
-        out: &mut impl Write,
-    ) -> Result<()> {
-        let server = told.server.as_deref();
-        self.head(None, (told.message.connection, server), out)?;
-        self.line(told, out)
-    }
-
     fn line(&self, told: &MessageWithContext, out: &mut impl Write) -> Result<()> {
         let message = &told.message;
         let (trouble, remarks) = remarks(told);

@@ -27,8 +27,6 @@ impl EditorFlag {
 pub struct UiSignals {
     came: [Arc<AtomicBool>; SIGNALS.len()],
     editor: EditorFlag,
-    /// Whether a signal ends the program at once, as it would without us.
-    ends_at_once: Arc<AtomicBool>,
 }
 
 impl UiSignals {
@@ -40,24 +38,7 @@ impl UiSignals {
             drop(signal_hook::flag::register(signal, Arc::clone(&came)));
             came
         });
-        UiSignals {
-            came,
-            editor,
-            ends_at_once: Arc::default(),
-        }
-    }
-
-    /// Watches while an editor runs; at all other times a signal ends the program at once.
-    pub fn watch_editors() -> UiSignals {
-        let mut signals = UiSignals::watch(EditorFlag::default());
-        signals.ends_at_once = Arc::new(AtomicBool::new(true));
-        for (signal, _) in SIGNALS {
-            let condition = Arc::clone(&signals.ends_at_once);
-            drop(signal_hook::flag::register_conditional_default(
-                signal, condition,
-            ));
-        }
-        signals
+        UiSignals { came, editor }
     }
 
     /// The one that ends the UI, by its number and name.
@@ -73,11 +54,9 @@ impl UiSignals {
     /// Runs an editor.
     pub fn while_editing<T>(&self, edit: impl FnOnce() -> T) -> T {
         self.editor.0.store(true, Ordering::SeqCst);
-        let ends_at_once = self.ends_at_once.swap(false, Ordering::SeqCst);
         let edited = edit();
         self.forget_interrupt();
         self.editor.0.store(false, Ordering::SeqCst);
-        self.ends_at_once.store(ends_at_once, Ordering::SeqCst);
         edited
     }
 

@@ -231,14 +231,10 @@ fn the_end_of_the_proxy_is_told_whatever_way_it_ends() {
 }
 
 #[test]
-fn a_terminal_that_cannot_be_drawn_on_gets_lines() {
-    let mut session = WatchedSession::start();
+fn a_terminal_that_cannot_be_drawn_on_is_told_what_prints_lines() {
+    let session = WatchedSession::start();
     let viewer = session.attach(&["TERM=dumb"], &[]);
-    viewer.shows("► initialize");
-    assert_eq!(viewer.flag("alternate_on"), "0");
-    session.ask();
-    session.hear();
-    viewer.shows("► prompts/get");
-    assert_eq!(session.client.end(), Vec::<String>::new());
-    viewer.ended(0);
+    let text = viewer.ended(1);
+    assert!(text.contains("TERM=dumb"), "{text}");
+    assert!(text.contains("inspect ID --follow"), "{text}");
 }
