@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::word::{read_direction, write_direction};
+use crate::direction;
 use crate::{ConnectionNumber, InterceptMode};
 
 /// What happens to a message that nobody decides about in time, or for which there is no room.
@@ -60,8 +60,8 @@ pub struct HeldRow {
     pub server: String,
     /// Which way it goes.
     #[serde(
-        serialize_with = "write_direction",
-        deserialize_with = "read_direction"
+        serialize_with = "direction::write",
+        deserialize_with = "direction::read"
     )]
     pub direction: Direction,
     /// What holds it.

@@ -9,6 +9,7 @@
 
 #![warn(unreachable_pub)]
 
+mod direction;
 mod fault;
 mod header_patch;
 mod held;
@@ -21,7 +22,6 @@ mod relay;
 mod request;
 mod result;
 mod scope;
-mod word;
 
 pub use fault::Fault;
 pub use header_patch::{HeaderChange, HeaderPatch};
@@ -29,7 +29,7 @@ pub use held::{
     DecidedHold, HeldRow, HoldClock, HoldClockResult, HoldListResult, HoldNumber, HoldPolicy,
 };
 pub use hold::{HoldAction, HoldResolveRequest, Replacement};
-pub use method::{METHODS, Method, MethodInfo, Pace, Param, ParamKind};
+pub use method::{METHODS, Method, MethodInfo, Param, ParamKind};
 pub use mode::{InterceptMode, ModeChange, ModeOverride};
 pub use notice::Notice;
 pub use page::{GetResult, PageWriter, with_member};

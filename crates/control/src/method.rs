@@ -77,18 +77,6 @@ pub struct MethodInfo {
     pub about: &'static str,
     /// What it takes.
     pub params: &'static [Param],
-    /// How soon it is answered.
-    pub pace: Pace,
-}
-
-/// How soon a method is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// At once.
-    Quick,
-    /// When a server has answered or a file is written. A viewer uses a connection of its own for it, so that nothing else
-    /// waits for the answer.
-    Slow,
 }
 
 /// A parameter in words.
@@ -301,7 +289,7 @@ pub const METHODS: &[MethodInfo] = &[
         "reads the rules file again; one that is wrong changes nothing",
         &[],
     ),
-    slow(
+    info(
         Method::Replay,
         "replay",
         "sends a client's message to the server again; the client gets no answer",
@@ -334,7 +322,7 @@ pub const METHODS: &[MethodInfo] = &[
             text("mark", "with it: set or removed"),
         ],
     ),
-    slow(
+    info(
         Method::Export,
         "export",
         "has the proxy write the record in another format",
@@ -344,7 +332,7 @@ pub const METHODS: &[MethodInfo] = &[
             param("force", "true overwrites a file that is there"),
         ],
     ),
-    slow(
+    info(
         Method::Save,
         "save",
         "has the proxy copy the record and its side files",
@@ -384,6 +372,12 @@ impl Method {
         known.map(|info| info.method)
     }
 
+    /// Whether it is answered only when a server has answered or a file is written. A viewer uses a connection of its own for
+    /// it, so that nothing else waits for the answer.
+    pub fn is_slow(self) -> bool {
+        matches!(self, Method::Replay | Method::Export | Method::Save)
+    }
+
     /// Its line in [`METHODS`].
     pub fn info(self) -> &'static MethodInfo {
         let known = METHODS.iter().find(|info| info.method == self);
@@ -403,20 +397,6 @@ const fn info(
         name,
         about,
         params,
-        pace: Pace::Quick,
-    }
-}
-
-const fn slow(
-    method: Method,
-    name: &'static str,
-    about: &'static str,
-    params: &'static [Param],
-) -> MethodInfo {
-    let info = info(method, name, about, params);
-    MethodInfo {
-        pace: Pace::Slow,
-        ..info
     }
 }
 

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ConnectionNumber;
-use crate::word::find;
 
 /// Whether all messages are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -28,7 +27,7 @@ impl InterceptMode {
 
 /// What `intercept.set` does to a mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum ModeChange {
     /// Messages pass.
     Passthrough,
@@ -36,22 +35,6 @@ pub enum ModeChange {
     Intercept,
     /// A connection or a server has no mode of its own any more.
     Inherit,
-}
-
-impl TryFrom<String> for ModeChange {
-    type Error = String;
-
-    fn try_from(word: String) -> Result<ModeChange, String> {
-        find(
-            "mode",
-            &word,
-            &[
-                ("passthrough", ModeChange::Passthrough),
-                ("intercept", ModeChange::Intercept),
-                ("inherit", ModeChange::Inherit),
-            ],
-        )
-    }
 }
 
 impl From<InterceptMode> for ModeChange {

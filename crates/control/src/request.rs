@@ -52,11 +52,15 @@ pub fn read_params<T: DeserializeOwned>(params: Option<&[u8]>) -> Result<T, Faul
     if params.first() != Some(&b'{') {
         return Err(Fault::params("params must be an object"));
     }
-    serde_json::from_slice(params).map_err(|error| {
-        let text = error.to_string();
+    let mut reader = serde_json::Deserializer::from_slice(params);
+    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let text = error.inner().to_string();
         // The position within the parameters means nothing to the author of the request.
         let text = text.split(" at line ").next().unwrap_or_default();
-        Fault::params(text)
+        Fault::params(match error.path().iter().next() {
+            Some(_) => format!("{}: {text}", error.path()),
+            None => text.to_owned(),
+        })
     })
 }
 

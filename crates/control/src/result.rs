@@ -10,7 +10,7 @@ use mcp_proxy_wire::Direction;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::word::{read_some_direction, write_some_direction};
+use crate::direction;
 use crate::{ConnectionNumber, DecidedHold, InterceptMode, ModeOverride, RelayStats};
 
 /// Done; there is nothing to tell.
@@ -311,11 +311,7 @@ pub struct BreakpointRow {
     /// Which messages it holds, in the filter language.
     pub filter: String,
     /// Only messages in this direction.
-    #[serde(
-        default,
-        serialize_with = "write_some_direction",
-        deserialize_with = "read_some_direction"
-    )]
+    #[serde(default, with = "direction::optional")]
     pub direction: Option<Direction>,
     /// Only messages of this connection.
     #[serde(default)]

@@ -2,13 +2,26 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::Fault;
 
 /// The number of a connection. The record writes it as `c1`; requests may use either form.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(try_from = "NumberOrText")]
 pub struct ConnectionNumber(pub u32);
+
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "not the number of a connection, such as 1 or \"c1\""
+)]
+enum NumberOrText {
+    Number(u32),
+    Text(String),
+}
 
 /// The part of a run that a request names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,47 +65,23 @@ impl fmt::Display for ConnectionNumber {
     }
 }
 
-impl Serialize for ConnectionNumber {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u32(self.0)
-    }
-}
+impl TryFrom<NumberOrText> for ConnectionNumber {
+    type Error = String;
 
-impl<'de> Deserialize<'de> for ConnectionNumber {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NumberOrText)
-    }
-}
-
-struct NumberOrText;
-
-impl de::Visitor<'_> for NumberOrText {
-    type Value = ConnectionNumber;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the number of a connection, such as 1 or \"c1\"")
-    }
-
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Self::Value, E> {
-        let number = u32::try_from(number);
-        number
-            .map(ConnectionNumber)
-            .map_err(|_| E::custom("connection: the number is too large"))
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        let digits = text.strip_prefix('c').unwrap_or(text);
+    fn try_from(written: NumberOrText) -> Result<ConnectionNumber, String> {
+        let text = match written {
+            NumberOrText::Number(number) => return Ok(ConnectionNumber(number)),
+            NumberOrText::Text(text) => text,
+        };
+        let digits = text.strip_prefix('c').unwrap_or(&text);
         // `parse` alone would take `+1`.
-        let number = digits
-            .bytes()
-            .all(|byte| byte.is_ascii_digit())
-            .then(|| digits.parse().ok())
-            .flatten();
-        number.map(ConnectionNumber).ok_or_else(|| {
-            E::custom(format!(
-                "connection: `{text}` is not the number of a connection, such as 1 or c1"
-            ))
-        })
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+        match digits.parse() {
+            Ok(number) if is_number => Ok(ConnectionNumber(number)),
+            _ => Err(format!(
+                "`{text}` is not the number of a connection, such as 1 or c1"
+            )),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use mcp_proxy_wire::Direction;
 use serde::{Deserialize, Serialize};
 
 use super::{ControlRequest, is_false};
-use crate::word::{read_some_direction, write_some_direction};
+use crate::direction;
 use crate::{
     BreakpointNumber, BreakpointsListResult, ConnectionNumber, HoldClockResult, HoldListResult,
     HoldNumber, HoldResolveRequest, InterceptResult, Method, ModeChange,
@@ -157,8 +157,7 @@ pub struct BreakpointsAddRequest {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        serialize_with = "write_some_direction",
-        deserialize_with = "read_some_direction"
+        with = "direction::optional"
     )]
     pub direction: Option<Direction>,
     /// It is removed after this many hits.

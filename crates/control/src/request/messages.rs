@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{ControlRequest, is_false};
-use crate::word::find;
 use crate::{ConnectionNumber, FileResult, GetResult, Method, NoResult, ReplayResult};
 
 /// `get`
@@ -69,25 +68,13 @@ impl ReplayRequest {
 
 /// The session that a message is sent again on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum ReplaySession {
     /// A new one.
     #[default]
     Fresh,
     /// That of the client.
     Live,
-}
-
-impl TryFrom<String> for ReplaySession {
-    type Error = String;
-
-    fn try_from(word: String) -> Result<ReplaySession, String> {
-        let known = [
-            ("fresh", ReplaySession::Fresh),
-            ("live", ReplaySession::Live),
-        ];
-        find("session", &word, &known)
-    }
 }
 
 impl ControlRequest for ReplayRequest {
@@ -112,21 +99,12 @@ pub struct NoteRequest {
 
 /// What happens to the mark of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum MarkChange {
     /// The message is marked.
     Set,
     /// The mark is removed.
     Removed,
-}
-
-impl TryFrom<String> for MarkChange {
-    type Error = String;
-
-    fn try_from(word: String) -> Result<MarkChange, String> {
-        let known = [("set", MarkChange::Set), ("removed", MarkChange::Removed)];
-        find("mark", &word, &known)
-    }
 }
 
 impl ControlRequest for NoteRequest {

@@ -185,9 +185,23 @@ fn names_are_unique_and_found() {
 }
 
 #[test]
+fn what_takes_its_time_does_not_delay_a_hold() {
+    for slow in [Method::Replay, Method::Export, Method::Save] {
+        assert!(slow.is_slow(), "{slow:?}");
+    }
+    for quick in [Method::HoldResolve, Method::HoldList, Method::Get] {
+        assert!(!quick.is_slow(), "{quick:?}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     for (method, params, text) in [
-        (Method::InterceptSet, json!({"mode": "on"}), "mode: `on`"),
+        (
+            Method::InterceptSet,
+            json!({"mode": "on"}),
+            "mode: unknown variant `on`",
+        ),
         (
             Method::InterceptSet,
             json!({"mode": "intercept", "connection": "x1"}),
@@ -201,12 +215,12 @@ fn what_is_wrong_is_named() {
         (
             Method::Replay,
             json!({"sequence": 1, "session": "dead"}),
-            "session: `dead`",
+            "session: unknown variant `dead`",
         ),
         (
             Method::Note,
             json!({"sequence": 1, "mark": "on"}),
-            "mark: `on`",
+            "mark: unknown variant `on`",
         ),
         (Method::HoldResolve, json!({"action": "drop"}), "`hold`"),
     ] {

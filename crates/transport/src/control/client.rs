@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_proxy_control::{ControlRequest, Fault, Method, Notice, Pace};
+use mcp_proxy_control::{ControlRequest, Fault, Method, Notice};
 use mcp_proxy_wire::{Kind, Message};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -100,9 +100,9 @@ impl ControlClient {
 
     /// Sends parameters that are JSON already, an object, and waits for the result as it was written.
     pub async fn ask(&mut self, method: Method, params: &str) -> Result<Bytes, ControlClientError> {
-        let deadline = match method.info().pace {
-            Pace::Slow => LONG_ANSWER,
-            Pace::Quick => ANSWER,
+        let deadline = match method.is_slow() {
+            true => LONG_ANSWER,
+            false => ANSWER,
         };
         timeout(deadline, self.ask_with_timeout(method, params))
             .await

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::mpsc::{self, SyncSender};
 
-use mcp_proxy_control::{Fault, HelloRequest, Method, Pace};
+use mcp_proxy_control::{Fault, HelloRequest};
 use mcp_proxy_transport::control::ControlNotification;
 use mcp_proxy_transport::control::{ControlClient, ControlClientError};
 use mcp_proxy_tui::{ProxyEvent, ProxyPortPeer, ProxyRequest};
@@ -97,7 +97,7 @@ async fn carry(
         let told = tokio::select! {
             ask = asks.recv() => match ask {
                 None => return "the UI has ended".to_owned(),
-                Some(ask) if is_slow(ask.method) => {
+                Some(ask) if ask.method.is_slow() => {
                     let (news, socket) = (news.clone(), Rc::clone(&socket));
                     spawn_local(async move { drop(news.send(ask_on_own_connection(&ask, &socket).await)) });
                     continue;
@@ -118,10 +118,6 @@ async fn carry(
             return "the UI has ended".to_owned();
         }
     }
-}
-
-fn is_slow(method: Method) -> bool {
-    method.info().pace == Pace::Slow
 }
 
 /// Asks on a connection of its own.
@@ -162,15 +158,5 @@ mod tests {
         let shown = without_force(&text);
         assert_eq!(shown, format!("s.har exists; {RENAME}"));
         assert!(!shown.contains("force"), "{shown}");
-    }
-
-    #[test]
-    fn what_takes_its_time_does_not_delay_a_hold() {
-        for slow in [Method::Replay, Method::Export, Method::Save] {
-            assert!(is_slow(slow), "{slow:?}");
-        }
-        for quick in [Method::HoldResolve, Method::HoldList, Method::Get] {
-            assert!(!is_slow(quick), "{quick:?}");
-        }
     }
 }
