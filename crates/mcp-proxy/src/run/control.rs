@@ -49,17 +49,30 @@ pub fn end_of_id(session: &str, width: usize) -> String {
 
 /// The proxy called `name`, or the newest.
 fn choose(name: Option<&str>) -> Result<RunningProxy> {
-    let mut found = running_proxies();
-    let Some(name) = name else {
-        if found.is_empty() {
-            bail!("no proxy is running (or it was started with --no-control)");
-        }
-        return Ok(found.swap_remove(0));
-    };
-    if found.is_empty() {
-        bail!("{}: no proxy is running", sanitize(name));
+    let none = "no proxy is running (or it was started with --no-control)";
+    choose_or_newest(running_proxies(), name, none, ["proxy", "proxies"])
+}
+
+/// The relay called `name`, or the newest.
+pub fn choose_relay(name: Option<&str>) -> Result<RunningProxy> {
+    let is_relay = |running: &RunningProxy| running.descriptor.target.starts_with(RELAY);
+    let relays = running_proxies().into_iter().filter(is_relay).collect();
+    let none = format!("no relay is running (start one with `{RELAY}`)");
+    choose_or_newest(relays, name, &none, ["relay", "relays"])
+}
+
+/// The one of `found` that is called `name`, or the first, which is the newest. `none` is the error if there is none at all.
+fn choose_or_newest(
+    mut found: Vec<RunningProxy>,
+    name: Option<&str>,
+    none: &str,
+    what: [&str; 2],
+) -> Result<RunningProxy> {
+    match name {
+        _ if found.is_empty() => bail!("{none}"),
+        Some(name) => choose_among(&found, name, what),
+        None => Ok(found.swap_remove(0)),
     }
-    choose_among(&found, name, ["proxy", "proxies"])
 }
 
 /// The one of `found` that is called `name`. `what` is one of them, and several.
@@ -98,40 +111,22 @@ pub fn choose_or_ask(name: Option<&str>) -> Result<RunningProxy> {
     pick(found, answer.trim())
 }
 
-/// Fewer characters of an id are not taken for one.
-const SHORTEST_ID: usize = 3;
-
 /// The proxy that an answer means: by its place in the list from 1, or by its id. No answer is the first.
 fn pick(mut found: Vec<RunningProxy>, answer: &str) -> Result<RunningProxy> {
     let place = match answer {
-        "" => Some(0),
-        // An id can be all digits too, but nobody types so little of one that it could be a place.
-        answer => match answer.parse::<usize>() {
-            Ok(number) if (1..=found.len()).contains(&number) => Some(number - 1),
-            _ if answer.len() < SHORTEST_ID => None,
-            _ => found.iter().position(|one| is_called(one, answer)),
-        },
+        "" => Some(1),
+        answer => answer.parse().ok(),
     };
     match place {
-        Some(place) => Ok(found.swap_remove(place)),
-        None => bail!("{}: no such proxy is in the list", sanitize(answer)),
+        Some(place) if (1..=found.len()).contains(&place) => Ok(found.swap_remove(place - 1)),
+        // An id can be all digits too.
+        _ => choose_among(&found, answer, ["proxy", "proxies"]),
     }
 }
 
 /// Whether a running proxy is a hub.
 pub fn is_hub(running: &RunningProxy) -> bool {
     running.descriptor.target.starts_with("mcp-proxy serve")
-}
-
-/// The relay called `name`, or the newest.
-pub fn choose_relay(name: Option<&str>) -> Result<RunningProxy> {
-    let is_relay = |running: &RunningProxy| running.descriptor.target.starts_with(RELAY);
-    let mut relays: Vec<_> = running_proxies().into_iter().filter(is_relay).collect();
-    match name {
-        _ if relays.is_empty() => bail!("no relay is running (start one with `{RELAY}`)"),
-        Some(name) => choose_among(&relays, name, ["relay", "relays"]),
-        None => Ok(relays.swap_remove(0)),
-    }
 }
 
 /// The hub called `name`, or the only one.
