@@ -3,7 +3,7 @@
 //! The command is text to be copied, nothing is run here. What `curl` would add or read in by itself is ruled out: a body that
 //! begins with `@` is a body and no file's name, and no header comes along that was not there.
 
-use super::shell::{ShellVariableNames, quote, quote_masked};
+use super::shell::quote;
 use mcp_proxy_session::{HttpHead, ProxyMessage, REDACTED_CREDENTIAL, RawBody};
 use mcp_proxy_wire::headers::modern_request_headers;
 use mcp_proxy_wire::revision::names_version;
@@ -28,8 +28,8 @@ const NOT_AGAIN: [&str; 12] = [
 /// Linux takes no longer argument than 128 KiB.
 const LONGEST: usize = 120 * 1024;
 
-/// The command that sends a client's message to `url` again, as it was forwarded to the server. Values that the record masks become
-/// variables that the shell asks for. An error says in a few words why there is no such command.
+/// The command that sends a client's message to `url` again, as it was forwarded to the server. A comment above it counts the values that
+/// the record masks. An error says in a few words why there is no such command.
 pub(crate) fn curl(message: &ProxyMessage, url: &str) -> Result<String, String> {
     if message.direction == Direction::ServerToClient {
         return Err(
@@ -45,27 +45,20 @@ pub(crate) fn curl(message: &ProxyMessage, url: &str) -> Result<String, String> 
         None => command.posting(&message.raw)?,
     }
     command.body(&message.raw)?;
-    Ok(command.written(message.redacted))
+    Ok(command.with_comment(message.redacted))
 }
 
 /// The options of a command, one a line.
-struct CurlCommand {
-    options: Vec<String>,
-    /// The variables that stand for masked values so far.
-    taken: Vec<String>,
-}
+struct CurlCommand(Vec<String>);
 
 impl CurlCommand {
     fn to(url: &str) -> Result<CurlCommand, String> {
-        let mut taken = Vec::new();
-        let mut names = ShellVariableNames::of("url", &mut taken);
-        let word = quote_masked(url, REDACTED_CREDENTIAL, &mut names)
-            .map_err(|why| format!("the URL: {why}"))?;
+        let word = quote(url).map_err(|why| format!("the URL: {why}"))?;
         let mut options = vec![format!("curl --no-buffer {word}")];
         if url.contains(['[', ']', '{', '}']) {
             options.push("--globoff".to_owned());
         }
-        Ok(CurlCommand { options, taken })
+        Ok(CurlCommand(options))
     }
 
     /// The head of a request that came over HTTP.
@@ -73,7 +66,7 @@ impl CurlCommand {
         let method = http.method.as_deref().unwrap_or("POST");
         let by_itself = if has_body { "POST" } else { "GET" };
         if method != by_itself {
-            self.options.push(format!("--request {}", quote(method)?));
+            self.0.push(format!("--request {}", quote(method)?));
         }
         let of_connection = http.header("connection").unwrap_or_default();
         let is_left_out = |name: &str| {
@@ -83,7 +76,7 @@ impl CurlCommand {
         for (name, value) in &http.headers {
             match name.as_str() {
                 // It would come back compressed and be shown like that.
-                "accept-encoding" => self.options.push("--compressed".to_owned()),
+                "accept-encoding" => self.0.push("--compressed".to_owned()),
                 name if is_left_out(name) || !is_header_name(name) => {}
                 name => self.header(name, value)?,
             }
@@ -91,7 +84,7 @@ impl CurlCommand {
         for added in ["accept", "content-type"] {
             let would_be = added == "accept" || has_body;
             if would_be && http.header(added).is_none() {
-                self.options.push(format!("--header '{added}:'"));
+                self.0.push(format!("--header '{added}:'"));
             }
         }
         Ok(())
@@ -120,10 +113,8 @@ impl CurlCommand {
         } else {
             format!("{name}: {value}")
         };
-        let mut names = ShellVariableNames::of(name, &mut self.taken);
-        let word = quote_masked(&line, REDACTED_CREDENTIAL, &mut names)
-            .map_err(|why| format!("the header {name}: {why}"))?;
-        self.options.push(format!("--header {word}"));
+        let word = quote(&line).map_err(|why| format!("the header {name}: {why}"))?;
+        self.0.push(format!("--header {word}"));
         Ok(())
     }
 
@@ -135,7 +126,7 @@ impl CurlCommand {
                     .to_str()
                     .ok_or("the path of its side file is not text")?;
                 let word = quote(&format!("@{path}"))?;
-                self.options.push(format!("--data-binary {word}"));
+                self.0.push(format!("--data-binary {word}"));
                 return Ok(());
             }
             RawBody::Binary(_) => return Err("the body is not text".to_owned()),
@@ -159,17 +150,18 @@ impl CurlCommand {
         } else {
             "--data-binary"
         };
-        self.options.push(format!("{option} {word}"));
+        self.0.push(format!("{option} {word}"));
         Ok(())
     }
 
-    fn written(self, redacted: u32) -> String {
-        let command = self.options.join(" \\\n  ");
-        match redacted {
+    fn with_comment(self, redacted: u32) -> String {
+        let command = self.0.join(" \\\n  ");
+        let masked = command.matches(REDACTED_CREDENTIAL).count();
+        match masked + redacted as usize {
             0 => command,
-            1 => format!("# 1 value is redacted in the record: put it in first\n{command}"),
+            1 => format!("# 1 value is masked in the record: put it in first\n{command}"),
             more => {
-                format!("# {more} values are redacted in the record: put them in first\n{command}")
+                format!("# {more} values are masked in the record: put them in first\n{command}")
             }
         }
     }
