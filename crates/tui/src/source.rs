@@ -4,7 +4,6 @@
 //! runs the filter; the view itself is asked once a frame and never waits for a disk longer than the lines on the screen take.
 //! It knows nothing of terminals, and writes nothing.
 
-mod cache;
 mod event_reader;
 mod fetched_messages;
 mod message_row;
@@ -14,21 +13,19 @@ mod search;
 mod session_events;
 mod stray_lines;
 mod worker;
-mod worker_mailbox;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::TryRecvError;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use mcp_proxy_session::{Filter, FilterError, MarkOperation, MessageWithContext, SessionHeader};
 
-use cache::RowCache;
 use row_source::RowSource;
 use search::RowSelection;
 use stray_lines::StrayPlaces;
-use worker::ViewProgress;
-use worker_mailbox::{WorkerMailbox, WorkerPanicGuard, WorkerResults};
+use worker::{UpdateResult, ViewProgress, ViewUpdate, WorkerHandle};
 
 pub(crate) use message_row::MessageRow;
 pub(crate) use session_events::{SessionEvent, SessionEventKind, SessionEvents};
@@ -40,24 +37,22 @@ pub struct SessionView {
     path: Option<PathBuf>,
     state: ViewState,
     header: Option<SessionHeader>,
-    mailbox: Arc<WorkerMailbox>,
+    worker: Option<WorkerHandle>,
+    /// What came while somebody waited for it.
+    received: Option<UpdateResult>,
     rows: Option<Arc<RwLock<RowSource>>>,
     progress: ViewProgress,
-    filter: Filter,
-    grouping: RowGrouping,
-    /// The number of the filter and the grouping, from 1 for the first that was set.
-    number: u64,
+    selection: RowSelection,
     /// Unless everything is shown: the rows that are, in order.
     shown: Vec<u32>,
-    cache: RowCache,
+    cached: HashMap<u32, MessageRow>,
     connections: BTreeSet<u32>,
     events: SessionEvents,
-    has_earlier_events: bool,
     strays: StrayPlaces,
     /// Messages that the record says are marked.
     marks: BTreeSet<u64>,
-    /// Messages of which is known whether they are marked: older marks, which are read later, do not count for them.
-    judged: BTreeSet<u64>,
+    /// What the user has marked before all marks of the record were read: older marks do not count for these.
+    early_marks: Vec<(u64, MarkOperation)>,
 }
 
 /// What a row of the list is.
@@ -84,55 +79,46 @@ pub enum ViewState {
 impl SessionView {
     /// Opens a record. Returns at once; [`SessionView::state`] tells how it went.
     pub fn open(path: PathBuf) -> SessionView {
-        let read = path.clone();
-        SessionView::start(Some(path), move |mailbox| {
-            worker::read_record(mailbox, &read)
-        })
+        SessionView::start(Some(path))
     }
 
     /// A view of a proxy that keeps no record. Rows come by [`SessionView::push`].
     pub fn without_record() -> SessionView {
-        SessionView::start(None, worker::remember)
+        SessionView::start(None)
     }
 
-    fn start(
-        path: Option<PathBuf>,
-        work: impl FnOnce(&Arc<WorkerMailbox>) + Send + 'static,
-    ) -> SessionView {
-        let mailbox = Arc::new(WorkerMailbox::default());
-        let leaving = WorkerPanicGuard(Arc::clone(&mailbox));
-        let thread = std::thread::Builder::new().name("rows".to_owned());
-        let worker = thread.spawn(move || work(&leaving.0));
-        let state = match &worker {
-            Ok(_) => ViewState::Opening,
-            Err(error) => ViewState::Failed(format!("cannot start a thread: {error}")),
+    fn start(path: Option<PathBuf>) -> SessionView {
+        let (worker, state) = match WorkerHandle::start(path.as_deref()) {
+            Ok(worker) => (Some(worker), ViewState::Opening),
+            Err(error) => {
+                let why = format!("cannot start a thread: {error}");
+                (None, ViewState::Failed(why))
+            }
         };
         SessionView {
             path,
             state,
             header: None,
-            mailbox,
+            worker,
+            received: None,
             rows: None,
             progress: ViewProgress::default(),
-            filter: Filter::default(),
-            grouping: RowGrouping::default(),
-            number: 0,
+            selection: RowSelection::default(),
             shown: Vec::new(),
-            cache: RowCache::default(),
+            cached: HashMap::new(),
             connections: BTreeSet::new(),
             events: SessionEvents::default(),
-            has_earlier_events: false,
             strays: StrayPlaces::default(),
             marks: BTreeSet::new(),
-            judged: BTreeSet::new(),
+            early_marks: Vec::new(),
         }
     }
 
     /// Hands over rows of a proxy without a record, ascending. What is told anew about a known message replaces it. The newest
     /// 50,000 messages and 64 MiB of bodies are kept. They show up at a later [`SessionView::poll`].
     pub fn push(&mut self, rows: Vec<MessageWithContext>) {
-        if self.path.is_none() {
-            self.mailbox.push(rows);
+        if let (None, Some(worker)) = (&self.path, &self.worker) {
+            worker.push(rows);
         }
     }
 
@@ -143,29 +129,51 @@ impl SessionView {
 
     /// Asks for what was appended to the record. Never waits; asking often costs nothing.
     pub fn request_refresh(&self) {
-        self.mailbox.look();
+        if let Some(worker) = &self.worker {
+            worker.wake();
+        }
     }
 
     /// Takes what the worker found since the last time. Says whether anything is new. To be called once a frame.
     pub fn poll(&mut self) -> bool {
-        let mail = self.mailbox.take_results();
-        let news = mail.is_some();
-        if let Some(mail) = mail {
-            self.take(mail);
+        let mut is_new = false;
+        while let Some(update) = self.received.take().or_else(|| self.receive()) {
+            is_new = true;
+            match update {
+                Ok(update) => self.take(update),
+                Err(why) => {
+                    // The rows that are here stay readable.
+                    self.state = ViewState::Failed(why);
+                    self.worker = None;
+                }
+            }
         }
-        news
+        is_new
+    }
+
+    fn receive(&self) -> Option<UpdateResult> {
+        match self.worker.as_ref()?.updates.try_recv() {
+            Ok(update) => Some(update),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                Some(Err("the thread that reads the record failed".to_owned()))
+            }
+        }
     }
 
     /// Waits until [`SessionView::poll`] has something to take, at most this long. For tests, and where there is no screen to draw.
-    pub fn wait(&self, longest: Duration) -> bool {
-        self.mailbox.wait(longest)
+    pub fn wait(&mut self, longest: Duration) -> bool {
+        if let (None, Some(worker)) = (&self.received, &self.worker) {
+            self.received = worker.updates.recv_timeout(longest).ok();
+        }
+        self.received.is_some()
     }
 
     /// Shows only what this filter chooses; an empty text shows everything at once. A search that runs is given up.
     pub fn set_filter(&mut self, text: &str) -> Result<(), FilterError> {
         let filter = Filter::parse(text)?;
-        if filter != self.filter {
-            self.filter = filter;
+        if filter != self.selection.filter {
+            self.selection.filter = filter;
             self.search_again();
         }
         Ok(())
@@ -173,38 +181,36 @@ impl SessionView {
 
     /// Shows one row for each message, or for each call.
     pub fn set_grouping(&mut self, grouping: RowGrouping) {
-        if grouping != self.grouping {
-            self.grouping = grouping;
-            self.cache = RowCache::default();
+        if grouping != self.selection.grouping {
+            self.selection.grouping = grouping;
+            self.cached.clear();
             self.search_again();
         }
     }
 
     /// What a row is.
     pub fn grouping(&self) -> RowGrouping {
-        self.grouping
+        self.selection.grouping
     }
 
     fn search_again(&mut self) {
-        self.number += 1;
+        self.selection.number += 1;
         self.shown = Vec::new();
         self.progress.searched = self.progress.first;
         self.progress.trouble = None;
-        let selection = RowSelection {
-            filter: self.filter.clone(),
-            grouping: self.grouping,
-        };
-        self.mailbox.select(self.number, selection);
+        if let Some(worker) = &self.worker {
+            worker.select(self.selection.clone());
+        }
     }
 
     /// Whether every message has its row, so that nothing has to be searched for.
     fn shows_all(&self) -> bool {
-        self.filter.is_empty() && self.grouping == RowGrouping::Messages
+        self.selection.is_all()
     }
 
     /// The filter's text.
     pub fn filter(&self) -> &str {
-        self.filter.text()
+        self.selection.filter.text()
     }
 
     /// While a search runs: how many rows it has tried, and of how many.
@@ -238,9 +244,9 @@ impl SessionView {
         &self.events
     }
 
-    /// Whether what happened before the record was opened is known: it is read after the first rows are on the screen.
-    pub fn has_earlier_events(&self) -> bool {
-        self.has_earlier_events
+    /// Whether all that happened between the messages was read: it comes after the first rows are on the screen.
+    pub fn has_read_events(&self) -> bool {
+        self.progress.has_read_events
     }
 
     /// The messages that are marked, by the record or since.
@@ -250,7 +256,13 @@ impl SessionView {
 
     /// Marks a message on the screen, or takes the mark away; the record is for others to write.
     pub fn mark(&mut self, sequence: u64, mark: MarkOperation) {
-        self.judged.insert(sequence);
+        if !self.has_read_events() {
+            self.early_marks.push((sequence, mark));
+        }
+        self.note_mark(sequence, mark);
+    }
+
+    fn note_mark(&mut self, sequence: u64, mark: MarkOperation) {
         match mark {
             MarkOperation::Set => self.marks.insert(sequence),
             MarkOperation::Removed => self.marks.remove(&sequence),
@@ -267,24 +279,19 @@ impl SessionView {
         self.path.as_deref()
     }
 
-    fn take(&mut self, mail: WorkerResults) {
-        if let Some(opened) = mail.opened {
+    fn take(&mut self, update: ViewUpdate) {
+        if let Some(opened) = update.opened {
             self.state = ViewState::Ready;
             self.header = opened.header;
             self.rows = Some(opened.rows);
         }
-        if let Some(why) = mail.failed {
-            self.state = ViewState::Failed(why);
-            // The rows that are here stay readable.
-            return;
-        }
-        let mut at = mail.progress;
-        if at.filter != self.number {
-            // Told before the worker knew of the filter that is wanted now.
+        let mut at = update.progress;
+        if at.selection != self.selection.number {
+            // Sent before the worker knew of the filter that is wanted now.
             (at.searched, at.trouble) = (at.first, None);
         } else {
-            self.shown.extend(mail.found);
-            for (row, matches) in mail.rechecked {
+            self.shown.extend(update.found);
+            for (row, matches) in update.rechecked {
                 match (self.shown.binary_search(&row), matches) {
                     (Err(place), true) => self.shown.insert(place, row),
                     (Ok(place), false) => {
@@ -299,33 +306,24 @@ impl SessionView {
             .shown
             .partition_point(|row| (*row as usize) < self.progress.first);
         self.shown.drain(..gone);
-        for row in mail.changed {
-            self.cache.forget(row);
+        for row in update.changed {
+            self.cached.remove(&row);
         }
-        self.connections.extend(mail.connections);
-        for (sequence, mark) in mail.marks {
-            self.mark(sequence, mark);
+        self.connections.extend(update.connections);
+        for (sequence, mark) in update.marks {
+            self.note_mark(sequence, mark);
         }
-        for (sequence, mark) in mail.older_marks {
-            // What was said last about a message counts.
-            if !self.judged.contains(&sequence) {
-                self.mark(sequence, mark);
+        if self.has_read_events() {
+            for (sequence, mark) in std::mem::take(&mut self.early_marks) {
+                self.note_mark(sequence, mark);
             }
         }
-        self.has_earlier_events |= mail.has_earlier_events;
-        for event in mail.events {
+        for event in update.events {
             if event.kind == SessionEventKind::Stray {
                 self.strays.push(event.row, &event.text);
             }
             self.events.push(event);
         }
-    }
-}
-
-/// The worker ends by itself; nobody waits for it, since it may be opening a large record.
-impl Drop for SessionView {
-    fn drop(&mut self) {
-        self.mailbox.stop();
     }
 }
 

@@ -36,7 +36,7 @@ pub struct MessageRow {
     pub latency: Option<Duration>,
     /// Length of the body in bytes.
     pub len: u64,
-    /// An error answer, or a tool's result that says it failed (of bodies in side files that is not known here).
+    /// An error answer, or a tool's result that says it failed (of long messages that is not known here).
     pub is_error: bool,
     /// The status of the HTTP response that it came in, if that says that something went wrong.
     pub http_error: Option<u16>,
@@ -103,7 +103,7 @@ impl MessageRow {
         }
     }
 
-    /// The line of a message that cannot be read any more, from what the index knows.
+    /// The line of a message that cannot be read, or is too long to be, from what the index knows.
     pub(super) fn of_row(session: &SessionRecord, row: &Row) -> MessageRow {
         let answer = matches!(row.kind(), Kind::Response | Kind::Error);
         let asked = row.peer().filter(|_| answer);

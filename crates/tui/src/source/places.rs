@@ -8,6 +8,9 @@ use super::row_source::RowSource;
 use super::{MessageRow, RowGrouping, SessionView, StrayLines};
 use crate::tab::CarriedMessage;
 
+/// Rows that are kept so that a screen that stays costs nothing to draw again: more than the largest screen has.
+const MOST_CACHED: usize = 1_000;
+
 impl SessionView {
     /// How many messages there are.
     pub fn total(&self) -> usize {
@@ -32,30 +35,28 @@ impl SessionView {
     pub fn window(&mut self, from: usize, count: usize) -> Vec<MessageRow> {
         let to = from.saturating_add(count).min(self.len());
         let wanted: Vec<u32> = (from..to).filter_map(|place| self.row_at(place)).collect();
-        let mut lines: Vec<Option<MessageRow>> =
-            wanted.iter().map(|row| self.cache.get(*row)).collect();
-        if lines.iter().any(Option::is_none)
-            && let Some(rows) = self.rows.clone()
-        {
+        if self.cached.len() > MOST_CACHED {
+            self.cached.clear();
+        }
+        let unknown = wanted.iter().any(|row| !self.cached.contains_key(row));
+        if let Some(rows) = self.rows.clone().filter(|_| unknown) {
             let rows = rows.read().unwrap_or_else(PoisonError::into_inner);
-            for (row, line) in wanted
-                .iter()
-                .zip(&mut lines)
-                .filter(|(_, line)| line.is_none())
-            {
-                *line = rows.line(*row as usize, self.grouping);
-                if let Some(line) = line {
-                    self.cache.put(*row, line.clone());
+            for row in &wanted {
+                if !self.cached.contains_key(row)
+                    && let Some(line) = rows.line(*row as usize, self.grouping())
+                {
+                    self.cached.insert(*row, line);
                 }
             }
         }
-        lines.into_iter().flatten().collect()
+        let lines = wanted.iter().filter_map(|row| self.cached.get(row));
+        lines.cloned().collect()
     }
 
     /// The stray lines among the rows at these places, each with the place of the row below it. Filters are about messages:
     /// with one, no others are shown.
     pub fn stray_lines(&self, from: usize, count: usize) -> Vec<(usize, StrayLines)> {
-        if !self.filter.is_empty() {
+        if !self.selection.filter.is_empty() {
             return Vec::new();
         }
         let to = from.saturating_add(count).min(self.len());
@@ -87,7 +88,7 @@ impl SessionView {
             return Some(row - self.progress.first);
         }
         let place = |row: usize| self.shown.binary_search(&(row as u32)).ok();
-        let call = || match self.grouping {
+        let call = || match self.grouping() {
             RowGrouping::Messages => None,
             RowGrouping::Calls => self.rows()?.call_of(row),
         };
@@ -121,7 +122,7 @@ impl SessionView {
 
     /// Where calls are shown: the answer to the request of this number.
     pub fn answer_of_call(&self, sequence: u64) -> Option<CarriedMessage> {
-        if self.grouping == RowGrouping::Messages {
+        if self.grouping() == RowGrouping::Messages {
             return None;
         }
         let rows = self.rows()?;

@@ -6,12 +6,15 @@
 use std::ops::ControlFlow;
 
 use mcp_proxy_session::{
-    Error, Filter, HttpHead, MessageWithContext, ProxyMessage, Row, SessionParts,
+    Error, Filter, HttpHead, MessageWithContext, ProxyMessage, Row, SessionHeader, SessionParts,
 };
 use mcp_proxy_wire::Kind;
 
 use super::fetched_messages::FetchedMessages;
 use super::{MessageRow, RowGrouping};
+
+/// Lines up to this many bytes are read for the list; of others it shows what the index knows.
+const LONGEST_LINE: u32 = 1 << 20;
 
 /// Where rows come from. Written by the worker only.
 #[derive(Debug)]
@@ -21,6 +24,14 @@ pub(super) enum RowSource {
 }
 
 impl RowSource {
+    /// What the record says about its session.
+    pub(super) fn header(&self) -> Option<&SessionHeader> {
+        match self {
+            RowSource::Record(session) => Some(session.last_part().header()),
+            RowSource::Fetched(_) => None,
+        }
+    }
+
     /// The number of the oldest row.
     pub(super) fn first(&self) -> usize {
         match self {
@@ -153,12 +164,13 @@ impl RowSource {
             RowSource::Record(session) => {
                 let (record, inside) = session.part_of(row)?;
                 let known = record.row(inside)?;
-                // A line that cannot be read must not leave a hole in the list.
-                let told = session.message_with_context(row);
-                Some(told.map_or_else(
-                    |_| MessageRow::of_row(record, known),
-                    |told| MessageRow::of(&told),
-                ))
+                // A line that cannot be read must not leave a hole in the list, and a long one takes too long for a frame.
+                let told = Some(row).filter(|_| known.line_len() <= LONGEST_LINE);
+                let told = told.and_then(|row| session.message_with_context(row).ok());
+                Some(match told {
+                    Some(told) => MessageRow::of(&told),
+                    None => MessageRow::of_row(record, known),
+                })
             }
             RowSource::Fetched(remembered) => remembered.get(row).map(MessageRow::of),
         }

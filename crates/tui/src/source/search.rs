@@ -7,7 +7,7 @@ use mcp_proxy_session::{Error, Filter};
 
 use super::RowGrouping;
 use super::row_source::RowSource;
-use super::worker_mailbox::{WorkerMailbox, WorkerResults};
+use super::worker::{ViewUpdate, WantedRows};
 
 /// A search looks up this often to see what else is wanted, and to tell what it found.
 const SLICE: Duration = Duration::from_millis(8);
@@ -17,13 +17,15 @@ const PATIENCE: u32 = 100;
 /// Which rows are shown.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RowSelection {
+    /// By which the screen tells an old search from a new one: 0 before the first filter.
+    pub(super) number: u64,
     pub(super) filter: Filter,
     pub(super) grouping: RowGrouping,
 }
 
 impl RowSelection {
     /// Whether that is all of them.
-    fn is_all(&self) -> bool {
+    pub(super) fn is_all(&self) -> bool {
         self.filter.is_empty() && self.grouping == RowGrouping::Messages
     }
 
@@ -39,8 +41,6 @@ impl RowSelection {
 /// A search. It never ends: rows that come later are tried when they come.
 #[derive(Debug, Default)]
 pub(super) struct FilterSearch {
-    /// The filter's number, by which the screen tells an old search from a new one.
-    pub(super) number: u64,
     selection: RowSelection,
     /// The next row to try.
     pub(super) next: usize,
@@ -50,21 +50,25 @@ pub(super) struct FilterSearch {
 }
 
 impl FilterSearch {
-    pub(super) fn new(number: u64, selection: RowSelection, from: usize) -> FilterSearch {
+    pub(super) fn new(selection: RowSelection, from: usize) -> FilterSearch {
         FilterSearch {
-            number,
             selection,
             next: from,
             ..FilterSearch::default()
         }
     }
 
+    /// The number of what is searched for.
+    pub(super) fn number(&self) -> u64 {
+        self.selection.number
+    }
+
     /// Tries rows for a while, as long as nobody wants another filter.
     pub(super) fn scan_slice(
         &mut self,
         rows: &RowSource,
-        mailbox: &WorkerMailbox,
-        mail: &mut WorkerResults,
+        wanted: &WantedRows,
+        update: &mut ViewUpdate,
     ) {
         let end = rows.end();
         if self.selection.is_all() || self.trouble.is_some() {
@@ -76,15 +80,15 @@ impl FilterSearch {
         let selection = &self.selection;
         let searched = rows.scan(&selection.filter, self.next, |row, matches| {
             match selection.row_of(rows, row) {
-                own if matches && own == row => mail.found.push(row as u32),
+                own if matches && own == row => update.found.push(row as u32),
                 // An answer that matches shows its call.
-                call if matches => mail.rechecked.push((call as u32, true)),
+                call if matches => update.rechecked.push((call as u32, true)),
                 _ => {}
             }
             self.next = row + 1;
             // Looking at the clock costs as much as trying some rows.
             let pause = row % 16 == 15 && Instant::now() >= until;
-            paused = pause || !mailbox.is_current_filter(self.number);
+            paused = pause || !wanted.is_current(selection.number);
             if paused {
                 ControlFlow::Break(())
             } else {
@@ -106,12 +110,12 @@ impl FilterSearch {
     }
 
     /// Tries rows again that were passed: a verdict may have changed what the filter asks for.
-    pub(super) fn again(&self, rows: &RowSource, changed: &[u32], mail: &mut WorkerResults) {
+    pub(super) fn retry(&self, rows: &RowSource, update: &mut ViewUpdate) {
         let filter = &self.selection.filter;
         if filter.is_empty() {
             return;
         }
-        let passed = changed.iter().map(|row| *row as usize);
+        let passed = update.changed.iter().map(|row| *row as usize);
         for changed in passed.filter(|row| *row < self.next) {
             let row = self.selection.row_of(rows, changed);
             let answer = match self.selection.grouping {
@@ -120,7 +124,7 @@ impl FilterSearch {
             };
             let mut tried = std::iter::once(row).chain(answer);
             let matches = tried.any(|row| rows.matches(filter, row));
-            mail.rechecked.push((row as u32, matches));
+            update.rechecked.push((row as u32, matches));
         }
     }
 }

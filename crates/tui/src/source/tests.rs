@@ -206,10 +206,10 @@ fn the_worker_ends_with_its_view() {
     let mut sample = SampleRecord::new();
     sample.call(1, "alpha", "{}");
     let view = opened(&mut sample);
-    let mailbox = Arc::downgrade(&view.mailbox);
+    let rows = Arc::downgrade(view.rows.as_ref().unwrap());
     drop(view);
     let deadline = Instant::now() + LONG;
-    while mailbox.strong_count() > 0 {
+    while rows.strong_count() > 0 {
         assert!(Instant::now() < deadline, "the worker goes on");
         std::thread::yield_now();
     }
@@ -224,7 +224,7 @@ fn of_a_flood_of_stderr_the_end_is_told() {
     sample.call(1, "alpha", "{}");
     sample.stderr("last");
     let mut view = opened(&mut sample);
-    until(&mut view, "told", |view| !view.events().is_empty());
+    until(&mut view, "told", SessionView::has_read_events);
     let events = view.events();
     assert_eq!(events.len(), 5_000);
     assert_eq!(events.get(4_999).unwrap().text, "last");

@@ -1,45 +1,64 @@
-//! The worker thread of a screen: it opens the record, takes in what is appended, and runs the filter.
+//! The worker thread of a view: it opens the record, takes in what is appended, and runs the filter.
 //!
-//! It is the only one that writes rows, so its long reads never keep the screen waiting: only taking in new lines does, and
-//! that is done in small portions.
+//! The view wakes it through one channel and gets what it found through another. It is the only one that writes rows, so its
+//! long reads never keep the screen waiting: only taking in new lines does, and that is done in small portions.
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-use mcp_proxy_session::{Error, MessageWithContext, SessionParts, SessionRecord};
+use mcp_proxy_session::{
+    Error, MarkOperation, MessageWithContext, SessionHeader, SessionParts, SessionRecord,
+};
 
-use super::event_reader::{AppendedEvents, PartEventReader, SessionEventReader};
+use super::event_reader::EventReader;
 use super::fetched_messages::FetchedMessages;
 use super::row_source::RowSource;
-use super::search::FilterSearch;
-use super::worker_mailbox::{OpenedView, WorkerCommands, WorkerMailbox, WorkerResults};
+use super::search::{FilterSearch, RowSelection};
+use super::session_events::SessionEvent;
 
 /// Lines taken in at once, while the screen cannot read.
 const PORTION: usize = 1_000;
-/// The worker of one view.
-#[derive(Debug)]
-pub(super) struct ViewWorker {
-    mailbox: Arc<WorkerMailbox>,
-    rows: Arc<RwLock<RowSource>>,
-    event_reader: Option<SessionEventReader>,
-    search: FilterSearch,
-    /// There may be more to take in.
-    more: bool,
-    /// Why nothing new can be read.
-    trouble: Option<String>,
-    connections: HashSet<u32>,
-    /// What was last told.
-    last_posted: ViewProgress,
+/// Updates that may wait for the view. The worker waits while a user is in an editor.
+const WAITING_UPDATES: usize = 16;
+
+/// What a view wants of its worker. The newest wish counts.
+#[derive(Debug, Default)]
+pub(super) struct WantedRows {
+    selection: Mutex<RowSelection>,
+    /// The number of the newest selection, so that a search sees at every row whether it is still wanted.
+    newest: AtomicU64,
+    /// Messages of a proxy without a record that are to be taken in.
+    pushed: Mutex<Vec<MessageWithContext>>,
 }
 
-/// How much was known of a record before something was taken in.
-struct KnownPart {
-    /// Rows and bytes of the last part.
-    rows: usize,
-    bytes: u64,
-    /// Rows of all parts.
-    all_rows: usize,
+/// What the worker found since its last update, or why it gave up.
+pub(super) type UpdateResult = Result<ViewUpdate, String>;
+
+/// What the worker found since its last update.
+#[derive(Debug, Default)]
+pub(super) struct ViewUpdate {
+    pub(super) opened: Option<OpenedView>,
+    pub(super) progress: ViewProgress,
+    /// New rows that match, in order.
+    pub(super) found: Vec<u32>,
+    /// Older rows that were tried again, because something about them changed.
+    pub(super) rechecked: Vec<(u32, bool)>,
+    /// Rows that are not what they were.
+    pub(super) changed: Vec<u32>,
+    pub(super) connections: Vec<u32>,
+    pub(super) events: Vec<SessionEvent>,
+    /// Messages that were marked, in order.
+    pub(super) marks: Vec<(u64, MarkOperation)>,
+}
+
+/// Rows that can be read now.
+#[derive(Debug)]
+pub(super) struct OpenedView {
+    pub(super) rows: Arc<RwLock<RowSource>>,
+    pub(super) header: Option<SessionHeader>,
 }
 
 /// How far everything is.
@@ -48,31 +67,100 @@ pub(super) struct ViewProgress {
     /// The rows there are.
     pub(super) first: usize,
     pub(super) end: usize,
-    /// The number of the filter that is searched with.
-    pub(super) filter: u64,
+    /// The number of the selection that is searched with.
+    pub(super) selection: u64,
     /// Rows before this one were tried.
     pub(super) searched: usize,
+    /// The lines between these rows were read.
+    pub(super) has_read_events: bool,
     /// Why the search or the reading was given up.
     pub(super) trouble: Option<String>,
 }
 
-/// Opens a record and works until the view is gone.
-pub(super) fn read_record(mailbox: &Arc<WorkerMailbox>, path: &Path) {
-    let opened = open_parts(path)
-        .map_err(|error| chain(&error))
-        .and_then(|session| {
-            let appended = SessionEventReader::open(&session)?;
-            Ok((session, appended))
-        });
-    match opened {
-        Ok((session, appended)) => {
-            let rows = RowSource::Record(Box::new(session));
-            ViewWorker::new(mailbox, rows, Some(appended)).run();
-        }
-        Err(why) => mailbox.post_results(WorkerResults {
-            failed: Some(why),
-            ..WorkerResults::default()
-        }),
+/// The view's end of the channels.
+#[derive(Debug)]
+pub(super) struct WorkerHandle {
+    wake: SyncSender<()>,
+    pub(super) updates: Receiver<UpdateResult>,
+    wanted: Arc<WantedRows>,
+}
+
+/// The worker of one view.
+#[derive(Debug)]
+struct ViewWorker {
+    woken: Receiver<()>,
+    updates: SyncSender<UpdateResult>,
+    wanted: Arc<WantedRows>,
+    rows: Arc<RwLock<RowSource>>,
+    /// Of a record.
+    event_reader: Option<EventReader>,
+    search: FilterSearch,
+    /// There may be more to take in.
+    has_more: bool,
+    /// Why nothing new can be read.
+    trouble: Option<String>,
+    connections: HashSet<u32>,
+    last_progress: ViewProgress,
+}
+
+impl WorkerHandle {
+    /// Starts a worker that reads a record, or takes what is pushed if there is none.
+    pub(super) fn start(record: Option<&Path>) -> std::io::Result<WorkerHandle> {
+        let (wake, woken) = sync_channel(1);
+        let (updates, received) = sync_channel(WAITING_UPDATES);
+        let wanted: Arc<WantedRows> = Arc::default();
+        let handle = WorkerHandle {
+            wake,
+            updates: received,
+            wanted: Arc::clone(&wanted),
+        };
+        let record = record.map(Path::to_owned);
+        let work = move || {
+            let rows = match &record {
+                Some(path) => open_parts(path).map(|parts| RowSource::Record(Box::new(parts))),
+                None => Ok(RowSource::Fetched(FetchedMessages::default())),
+            };
+            match rows {
+                Ok(rows) => ViewWorker::new(woken, updates, wanted, rows).run(),
+                // The view may be gone already.
+                Err(error) => drop(updates.send(Err(chain(&error)))),
+            }
+        };
+        let thread = std::thread::Builder::new().name("rows".to_owned());
+        thread.spawn(work)?;
+        Ok(handle)
+    }
+
+    /// Has the worker look at the record again. If it has been woken and did not look yet, that is enough.
+    pub(super) fn wake(&self) {
+        let _ = self.wake.try_send(());
+    }
+
+    pub(super) fn select(&self, selection: RowSelection) {
+        self.wanted
+            .newest
+            .store(selection.number, Ordering::Relaxed);
+        *locked(&self.wanted.selection) = selection;
+        self.wake();
+    }
+
+    pub(super) fn push(&self, rows: Vec<MessageWithContext>) {
+        locked(&self.wanted.pushed).extend(rows);
+        self.wake();
+    }
+}
+
+/// The search that runs is of no use to a view that is gone.
+impl Drop for WorkerHandle {
+    fn drop(&mut self) {
+        self.wanted.newest.store(u64::MAX, Ordering::Relaxed);
+    }
+}
+
+impl WantedRows {
+    /// Whether a search for this selection is still wanted.
+    pub(super) fn is_current(&self, selection: u64) -> bool {
+        self.newest.load(Ordering::Relaxed) == selection
     }
 }
 
@@ -94,233 +182,173 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Keeps what is pushed until the view is gone.
-pub(super) fn remember(mailbox: &Arc<WorkerMailbox>) {
-    let rows = RowSource::Fetched(FetchedMessages::default());
-    ViewWorker::new(mailbox, rows, None).run();
-}
-
 impl ViewWorker {
     fn new(
-        mailbox: &Arc<WorkerMailbox>,
+        woken: Receiver<()>,
+        updates: SyncSender<UpdateResult>,
+        wanted: Arc<WantedRows>,
         rows: RowSource,
-        event_reader: Option<SessionEventReader>,
     ) -> ViewWorker {
+        let event_reader = match rows {
+            RowSource::Record(_) => Some(EventReader::default()),
+            RowSource::Fetched(_) => None,
+        };
         ViewWorker {
-            mailbox: Arc::clone(mailbox),
+            woken,
+            updates,
+            wanted,
             rows: Arc::new(RwLock::new(rows)),
             event_reader,
             search: FilterSearch::default(),
-            more: false,
+            has_more: false,
             trouble: None,
             connections: HashSet::new(),
-            last_posted: ViewProgress::default(),
+            last_progress: ViewProgress::default(),
         }
     }
 
+    /// Works until the view is gone. Rows come first, so that a screen is there at once; then what happened between them.
     fn run(mut self) {
-        self.begin();
-        loop {
-            let has_older = self
-                .event_reader
-                .as_ref()
-                .is_some_and(SessionEventReader::has_older);
-            let busy = self.more || has_older || self.search.next < read(&self.rows).end();
-            let orders = if busy {
-                self.mailbox.take_commands()
-            } else {
-                self.mailbox.wait_for_commands()
+        let mut update = ViewUpdate {
+            opened: Some(OpenedView {
+                rows: Arc::clone(&self.rows),
+                header: read(&self.rows).header().cloned(),
+            }),
+            ..ViewUpdate::default()
+        };
+        self.note_new_rows(0, &mut update);
+        while self.post(update).is_some() {
+            let is_busy = self.has_more
+                || !self.has_read_events()
+                || self.search.next < read(&self.rows).end();
+            let woken = match is_busy {
+                true => self.woken.try_recv(),
+                false => self.woken.recv().map_err(|_| TryRecvError::Disconnected),
             };
-            if orders.stop {
+            if woken == Err(TryRecvError::Disconnected) {
                 return;
             }
-            let mut mail = WorkerResults::default();
-            self.apply_commands(orders, &mut mail);
-            self.search
-                .scan_slice(&read(&self.rows), &self.mailbox, &mut mail);
-            if let (Some(appended), RowSource::Record(session)) =
-                (&mut self.event_reader, &*read(&self.rows))
-            {
-                mail.older_marks = appended.older_marks(session).unwrap_or_default();
+            update = ViewUpdate::default();
+            let known = read(&self.rows).end();
+            if woken.is_ok() || self.has_more {
+                self.take_in(&mut update);
             }
-            self.post_results_if_new(mail);
-        }
-    }
-
-    /// Rows first, so that a screen is there at once; then what happened before.
-    fn begin(&mut self) {
-        let mut mail = WorkerResults::default();
-        let header = match &*read(&self.rows) {
-            RowSource::Record(session) => Some(session.last_part().header().clone()),
-            RowSource::Fetched(_) => None,
-        };
-        mail.opened = Some(OpenedView {
-            rows: Arc::clone(&self.rows),
-            header,
-        });
-        self.note_connections(0, &mut mail);
-        self.search
-            .scan_slice(&read(&self.rows), &self.mailbox, &mut mail);
-        self.post_results_if_new(mail);
-        let mut mail = WorkerResults::default();
-        if let (Some(appended), RowSource::Record(session)) =
-            (&mut self.event_reader, &*read(&self.rows))
-        {
-            // Events are optional: without them the messages can still be read.
-            let newest = appended.newest(session).unwrap_or_default();
-            (mail.events, mail.older_marks) = (newest.events, newest.marks);
-        }
-        mail.has_earlier_events = true;
-        self.post_results_if_new(mail);
-    }
-
-    fn apply_commands(&mut self, orders: WorkerCommands, mail: &mut WorkerResults) {
-        if let Some((number, selection)) = orders.selection {
-            self.search = FilterSearch::new(number, selection, read(&self.rows).first());
-        }
-        if orders.look || self.more {
-            self.take_in(mail);
-        }
-        if !orders.pushed.is_empty() {
-            self.remember(orders.pushed, mail);
+            self.read_events(&mut update);
+            self.search(&mut update);
+            self.note_new_rows(known, &mut update);
         }
     }
 
     /// Takes in what was appended to the record: a portion of the last part, or the next one.
-    fn take_in(&mut self, mail: &mut WorkerResults) {
-        let (known, taken) = match &mut *self.rows.write().unwrap_or_else(PoisonError::into_inner) {
+    fn take_in(&mut self, update: &mut ViewUpdate) {
+        let pushed = std::mem::take(&mut *locked(&self.wanted.pushed));
+        match &mut *self.rows.write().unwrap_or_else(PoisonError::into_inner) {
             RowSource::Record(session) => {
-                let part = session.last_part();
-                let known = KnownPart {
-                    rows: part.len(),
-                    bytes: part.bytes(),
-                    all_rows: session.len(),
-                };
-                (known, session.refresh_some(PORTION))
+                let bytes = session.last_part().bytes();
+                let taken = session.refresh_some(PORTION);
+                self.has_more = taken.is_ok() && session.last_part().bytes() > bytes;
+                self.trouble = taken.err().map(|error| chain(&error));
             }
-            RowSource::Fetched(_) => return,
-        };
-        let mut rest = AppendedEvents::default();
-        if let (Some(appended), RowSource::Record(session)) =
-            (&mut self.event_reader, &*read(&self.rows))
-        {
-            self.more = taken.is_ok() && session.last_part().bytes() > known.bytes;
-            let read = appended.since(session, known.bytes, known.rows);
-            let failed = taken.err().map(|error| chain(&error));
-            let unread = read.as_ref().err().map(ToString::to_string);
-            self.trouble = failed.or(unread);
-            rest = read.unwrap_or_default();
+            RowSource::Fetched(messages) => {
+                let changed = pushed.into_iter().filter_map(|told| messages.take(told));
+                update.changed.extend(changed.map(|row| row as u32));
+                self.search.next = self.search.next.max(messages.first());
+            }
         }
-        if !self.more && self.trouble.is_none() {
-            self.continue_in_next_part(&mut rest);
+        if !self.has_more && self.trouble.is_none() {
+            self.open_next_part();
         }
-        let known = known.all_rows;
-        (mail.events, mail.marks) = (rest.events, rest.marks);
-        self.note_connections(known, mail);
-        self.search.again(&read(&self.rows), &rest.changed, mail);
-        mail.changed = rest.changed;
-        // The row of a call shows its answer.
-        let rows = read(&self.rows);
-        let calls = (known..rows.end()).filter_map(|row| rows.call_of(row));
-        mail.changed.extend(calls.map(|row| row as u32));
     }
 
-    /// Opens the part that follows the last one, if there is one, and takes in what it says besides messages.
-    fn continue_in_next_part(&mut self, rest: &mut AppendedEvents) {
-        let (path, end) = match &*read(&self.rows) {
-            RowSource::Record(session) => (session.next_part(), session.len()),
-            RowSource::Fetched(_) => return,
+    /// Opens the part that follows the last one, if there is one.
+    fn open_next_part(&mut self) {
+        let next = match &*read(&self.rows) {
+            RowSource::Record(session) => session.next_part(),
+            RowSource::Fetched(_) => None,
         };
-        let Some(path) = path else { return };
-        // Reading it may take a while, so the screen can use the rows meanwhile.
-        let opened = SessionRecord::open(&path).map_err(|error| chain(&error));
-        let opened = opened.and_then(|part| Ok((part, PartEventReader::open(&path, end)?)));
-        let (part, reader) = match opened {
-            Ok(opened) => opened,
-            Err(why) => {
-                self.trouble = Some(why);
-                return;
+        let Some(path) = next else { return };
+        // Opening it may take a while, so the screen can use the rows meanwhile.
+        match (
+            SessionRecord::open(&path),
+            &mut *self.rows.write().unwrap_or_else(PoisonError::into_inner),
+        ) {
+            (Ok(part), RowSource::Record(session)) => {
+                session.push(part);
+                // It may have been written to since, and there may be another one.
+                self.has_more = true;
             }
-        };
-        if let RowSource::Record(session) =
-            &mut *self.rows.write().unwrap_or_else(PoisonError::into_inner)
-        {
-            session.push(part);
+            (Err(error), _) => self.trouble = Some(chain(&error)),
+            (Ok(_), RowSource::Fetched(_)) => {}
         }
-        if let (Some(appended), RowSource::Record(session)) =
-            (&mut self.event_reader, &*read(&self.rows))
-        {
-            appended.push(reader);
-            match appended.since(session, 0, 0) {
-                Ok(events) => rest.append(events),
-                Err(error) => self.trouble = Some(error.to_string()),
-            }
-        }
-        // It may have been written to since, and there may be another one.
-        self.more = true;
     }
 
-    /// Takes in what the screen fetched.
-    fn remember(&mut self, pushed: Vec<MessageWithContext>, mail: &mut WorkerResults) {
-        let mut changed = Vec::new();
-        let known = read(&self.rows).end();
-        if let RowSource::Fetched(remembered) =
-            &mut *self.rows.write().unwrap_or_else(PoisonError::into_inner)
-        {
-            for told in pushed {
-                changed.extend(remembered.take(told).map(|row| row as u32));
-            }
-            self.search.next = self.search.next.max(remembered.first());
-        }
-        self.note_connections(known, mail);
-        self.search.again(&read(&self.rows), &changed, mail);
+    /// Reads a portion of the lines between messages.
+    fn read_events(&mut self, update: &mut ViewUpdate) {
         let rows = read(&self.rows);
-        let calls = (known..rows.end()).filter_map(|row| rows.call_of(row));
-        changed.extend(calls.map(|row| row as u32));
-        mail.changed = changed;
+        if let (RowSource::Record(session), Some(reader)) = (&*rows, &mut self.event_reader)
+            && let Err(error) = reader.read_some(session, update)
+        {
+            self.trouble = Some(error.to_string());
+        }
     }
 
-    /// Notes the connections of rows from `from` on.
-    fn note_connections(&mut self, from: usize, mail: &mut WorkerResults) {
+    fn has_read_events(&self) -> bool {
+        let reader = self.event_reader.as_ref();
+        reader.is_none_or(EventReader::has_caught_up)
+    }
+
+    /// Tries rows for a while, and those again that have changed.
+    fn search(&mut self, update: &mut ViewUpdate) {
         let rows = read(&self.rows);
-        let mut last = None;
+        if !self.wanted.is_current(self.search.number()) {
+            let selection = locked(&self.wanted.selection).clone();
+            self.search = FilterSearch::new(selection, rows.first());
+        }
+        self.search.retry(&rows, update);
+        self.search.scan_slice(&rows, &self.wanted, update);
+    }
+
+    /// Notes the connections of rows from `from` on, and the calls that they answer: the row of a call shows its answer.
+    fn note_new_rows(&mut self, from: usize, update: &mut ViewUpdate) {
+        let rows = read(&self.rows);
+        let calls = (from..rows.end()).filter_map(|row| rows.call_of(row));
+        update.changed.extend(calls.map(|row| row as u32));
         for connection in (from..rows.end()).filter_map(|row| rows.connection(row)) {
-            if last != Some(connection) && self.connections.insert(connection) {
-                mail.connections.push(connection);
+            if self.connections.insert(connection) {
+                update.connections.push(connection);
             }
-            last = Some(connection);
         }
     }
 
-    /// Puts the mail down, if there is anything new in it.
-    fn post_results_if_new(&mut self, mut mail: WorkerResults) {
+    /// Sends the update, if there is anything new in it. `None`: the view is gone.
+    fn post(&mut self, mut update: ViewUpdate) -> Option<()> {
         let rows = read(&self.rows);
-        mail.progress = ViewProgress {
+        update.progress = ViewProgress {
             first: rows.first(),
             end: rows.end(),
-            filter: self.search.number,
+            selection: self.search.number(),
             searched: self.search.next,
-            trouble: self
-                .search
-                .trouble
-                .as_ref()
-                .or(self.trouble.as_ref())
-                .cloned(),
+            has_read_events: self.has_read_events(),
+            trouble: self.search.trouble.clone().or(self.trouble.clone()),
         };
         drop(rows);
-        let quiet = mail.opened.is_none()
-            && !mail.has_earlier_events
-            && mail.events.is_empty()
-            && mail.older_marks.is_empty()
-            && mail.changed.is_empty()
-            && mail.connections.is_empty();
-        if !quiet || mail.progress != self.last_posted {
-            self.last_posted = mail.progress.clone();
-            self.mailbox.post_results(mail);
+        let is_quiet = update.opened.is_none()
+            && update.events.is_empty()
+            && update.changed.is_empty()
+            && update.connections.is_empty();
+        if is_quiet && update.progress == self.last_progress {
+            return Some(());
         }
+        self.last_progress = update.progress.clone();
+        self.updates.send(Ok(update)).ok()
     }
 }
 
 fn read(rows: &RwLock<RowSource>) -> RwLockReadGuard<'_, RowSource> {
     rows.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A panic of the other side leaves nothing half done here.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

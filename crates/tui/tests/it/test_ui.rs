@@ -39,6 +39,8 @@ pub struct TestUi {
     pub hello: Value,
     pub mode: &'static str,
     pub holds: Vec<Value>,
+    /// What was decided last, as the proxy tells it.
+    pub decided: Vec<Value>,
     pub breakpoints: Value,
     pub rules: Value,
     pub servers: Value,
@@ -64,7 +66,7 @@ impl TestUi {
     pub fn with(record: SampleRecord, hello: Value) -> TestUi {
         let mut stage = TestUi::silent(record, hello);
         stage.until("the session is open", |app| {
-            let ready = |tab: &Tab| tab.view.has_earlier_events();
+            let ready = |tab: &Tab| tab.view.has_read_events();
             app.tabs.first().is_some_and(ready)
         });
         stage.settle();
@@ -90,7 +92,7 @@ impl TestUi {
         let mut stage = TestUi::of(app, far, record, Value::Null);
         stage.until("the record is open", |app| {
             let view = &app.tabs[0].view;
-            view.has_earlier_events() || matches!(view.state(), ViewState::Failed(_))
+            view.has_read_events() || matches!(view.state(), ViewState::Failed(_))
         });
         stage
     }
@@ -103,6 +105,7 @@ impl TestUi {
             hello,
             mode: "passthrough",
             holds: Vec::new(),
+            decided: Vec::new(),
             breakpoints: json!([]),
             rules: json!({"file": null, "fault": null, "rules": []}),
             servers: json!([]),
@@ -177,7 +180,7 @@ impl TestUi {
                 return self.settle();
             }
             assert!(Instant::now() < deadline, "waiting until {what}");
-            if let Some(tab) = self.app.tabs.get(self.app.tab) {
+            if let Some(tab) = self.app.tabs.get_mut(self.app.tab) {
                 tab.view.wait(Duration::from_millis(100));
             }
         }
@@ -187,7 +190,7 @@ impl TestUi {
     pub fn all_read(&mut self, total: usize) {
         self.until("all is read", |app| {
             let view = &app.tabs[app.tab].view;
-            view.total() >= total && view.searching().is_none() && view.has_earlier_events()
+            view.total() >= total && view.searching().is_none() && view.has_read_events()
         });
     }
 
@@ -212,9 +215,19 @@ impl TestUi {
         self.holds_notice();
     }
 
+    /// Somebody else, or the time limit, forwards it.
+    pub fn forwarded_by(&mut self, hold: u64, by: &str, why: &str) {
+        let held = self.holds.iter().find(|one| one["hold"] == hold).unwrap();
+        let sequence = held["sequence"].clone();
+        self.decided.push(
+            json!({"hold": hold, "sequence": sequence, "action": "forward", "by": by, "why": why}),
+        );
+        self.let_go(hold);
+    }
+
     fn holds_notice(&mut self) {
         let numbers: Vec<&Value> = self.holds.iter().map(|hold| &hold["hold"]).collect();
-        let params = json!({"mode": self.mode, "held": numbers});
+        let params = json!({"mode": self.mode, "held": numbers, "decided": self.decided});
         self.notice("holds", params);
     }
 
