@@ -13,7 +13,7 @@ mod prompt;
 mod replay;
 mod servers;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyEvent, MouseEvent};
@@ -21,10 +21,11 @@ use mcp_proxy_control::{
     BreakpointsListRequest, ControlRequest, HelloRequest, HoldListRequest, RulesListRequest,
     SubscribeRequest,
 };
+use ratatui_textarea::TextArea;
 
 use crate::command::UiCommand;
 use crate::editor::{EditPurpose, Editor};
-use crate::input::{InputHistory, InputLine};
+use crate::input_history::InputHistory;
 use crate::port::{ProxyEvent, ProxyPort};
 use crate::proxy::{ProxyState, ProxyStatus};
 use crate::tab::Tab;
@@ -32,7 +33,9 @@ use crate::text::client_config;
 use crate::theme::{Colours, Theme};
 use answers::RequestPurpose;
 pub use diff_view::{DiffScreenRow, DiffView};
-use holds::ExternalDecision;
+use drafts::Drafts;
+use holds::HoldTracking;
+use prompt::EarlierFilters;
 pub use servers::ServersWindow;
 
 /// How often records are looked at without being told.
@@ -66,7 +69,7 @@ pub struct App {
     pub wraps: bool,
     /// What is searched for in messages.
     pub search: String,
-    /// Where a proxy of this program listens.
+    /// Where clients connect.
     pub listen_url: Option<String>,
     /// What leaving means.
     pub owner: ProxyOwner,
@@ -79,22 +82,9 @@ pub struct App {
     fetched: u64,
     /// When records were last looked at.
     last_refresh: Instant,
-    /// New messages were followed before some were held.
-    followed: bool,
-    /// A message was held while a window or another session was in front of the list.
-    has_unseen_hold: bool,
-    /// Messages that were decided from here, until the holds are told again.
-    decided_here: BTreeSet<u64>,
-    /// The message that was decided elsewhere while the user looked at it.
-    external_decision: Option<ExternalDecision>,
-    /// What was edited and sent, until it is known to have arrived.
-    unsent_edit: Option<Box<Editor>>,
-    /// What was edited and not sent.
-    drafts: drafts::Drafts,
-    /// The filter before another was typed.
-    filter_before: String,
-    /// The filter before only errors were shown.
-    filter_before_errors: String,
+    holds: HoldTracking,
+    drafts: Drafts,
+    filters: EarlierFilters,
     /// When the servers of a hub were last asked about. `None`: they are to be asked about now.
     servers_asked: Option<Instant>,
     pending_requests: HashMap<u64, RequestPurpose>,
@@ -141,7 +131,7 @@ pub enum Overlay {
         top: usize,
     },
     /// A line that is typed.
-    Prompt(PromptKind, InputLine),
+    Prompt(PromptKind, Box<TextArea<'static>>),
     /// A message that is edited.
     Editor(Box<Editor>),
     /// Whether to end the proxy.
@@ -304,14 +294,9 @@ impl App {
             port: None,
             fetched: 0,
             last_refresh: Instant::now(),
-            followed: false,
-            has_unseen_hold: false,
-            decided_here: BTreeSet::new(),
-            external_decision: None,
-            unsent_edit: None,
-            drafts: drafts::Drafts::default(),
-            filter_before: String::new(),
-            filter_before_errors: String::new(),
+            holds: HoldTracking::default(),
+            drafts: Drafts::default(),
+            filters: EarlierFilters::default(),
             servers_asked: None,
             pending_requests: HashMap::new(),
             history: Default::default(),
@@ -350,11 +335,7 @@ impl App {
         for tab in &mut self.tabs {
             changed |= tab.poll();
         }
-        if changed && self.listen_url.is_none() {
-            self.find_address();
-        }
         self.poll_servers();
-        changed |= self.report_external_decision();
         changed |= self.clear_status_after(SAID_FOR);
         changed
     }
@@ -365,14 +346,9 @@ impl App {
         self.status.take_if(is_old).is_some()
     }
 
-    /// Where clients connect.
-    pub fn client_address(&self) -> Option<&str> {
-        self.listen_url.as_deref()
-    }
-
     /// What a client's config says to connect here, as long as there is a proxy that listens.
     pub fn client_config(&self) -> Option<String> {
-        let url = self.client_address()?;
+        let url = self.listen_url.as_deref()?;
         let name = match self.proxy.is_hub() {
             true => "hub",
             false => "server",
@@ -405,7 +381,7 @@ impl App {
             InputEvent::Mouse(mouse) => self.mouse(mouse),
             InputEvent::Paste(text) => self.type_text(&text),
         }
-        self.external_decision = None;
+        self.holds.external_decision = None;
         self.select_unseen_hold();
     }
 

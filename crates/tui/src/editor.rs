@@ -3,11 +3,14 @@
 mod head_text;
 
 use mcp_proxy_control::HeaderPatch;
+use mcp_proxy_wire::json::compact;
 use mcp_proxy_wire::terminal_text::sanitize_json;
 use mcp_proxy_wire::{Kind, Message};
+use ratatui::layout::Size;
+use ratatui_textarea::TextArea;
 
 use crate::command::UiCommand;
-use crate::text_area::TextArea;
+use crate::text_area::{edit, replace_text, text_area};
 
 pub use head_text::HeadText;
 
@@ -53,7 +56,9 @@ pub struct Editor {
     /// What it is for.
     pub purpose: EditPurpose,
     /// The text, and the cursor in it.
-    pub area: TextArea,
+    pub area: TextArea<'static>,
+    /// The size of the screen that it was last drawn on.
+    pub drawn_size: Size,
     before: Vec<String>,
     /// The HTTP head above the body, if it can be edited.
     head: Option<HeadText>,
@@ -68,11 +73,12 @@ pub struct Editor {
 impl Editor {
     /// Edits `text`, which is laid out already. It begins with the head, if there is one.
     pub fn new(purpose: EditPurpose, head: Option<HeadText>, text: &str) -> Editor {
-        let area = TextArea::new(text);
+        let area = text_area(text);
         let before = area.lines().to_vec();
         let mut editor = Editor {
             purpose,
             area,
+            drawn_size: Size::default(),
             before,
             head,
             patch: Ok(HeaderPatch::default()),
@@ -86,7 +92,7 @@ impl Editor {
 
     /// Has another text, as an editor outside gave it back. What it was before stays what it is compared with.
     pub fn replace(&mut self, text: &str) {
-        self.area.replace(&harmless(text));
+        replace_text(&mut self.area, &harmless(text));
         self.changed();
     }
 
@@ -99,14 +105,14 @@ impl Editor {
             let body = self.body_of(self.area.lines()).join("\n");
             self.head = None;
             self.patch = Ok(HeaderPatch::default());
-            self.area.replace(&body);
+            replace_text(&mut self.area, &body);
         }
         self.changed();
     }
 
     /// The text as it was before it was edited. That can be undone.
     pub fn start_over(&mut self) {
-        self.area.replace(&self.before.join("\n"));
+        replace_text(&mut self.area, &self.before.join("\n"));
         self.changed();
     }
 
@@ -117,14 +123,14 @@ impl Editor {
 
     /// Does what a key stands for.
     pub fn run(&mut self, command: UiCommand) {
-        if self.area.run(command) {
+        if edit(&mut self.area, command) {
             self.changed();
         }
     }
 
     /// Takes text that is typed or pasted.
     pub fn paste(&mut self, text: &str) {
-        self.area.insert(&harmless(text));
+        self.area.insert_str(harmless(text));
         self.changed();
     }
 
@@ -167,7 +173,7 @@ impl Editor {
     pub fn message(&self) -> String {
         let text = self.body_of(self.area.lines()).join("\n");
         match self.fault {
-            None => compact(&text),
+            None => String::from_utf8_lossy(&compact(text.as_bytes())).into_owned(),
             Some(_) => text,
         }
     }
@@ -215,7 +221,7 @@ impl Editor {
     }
 
     fn remark_on(&self, text: &str) -> Option<&'static str> {
-        let kind = Message::parse(compact(text)).kind();
+        let kind = Message::parse(text.to_owned()).kind();
         match (self.purpose, kind) {
             (EditPurpose::Replay { .. }, Kind::Request | Kind::Notification) => None,
             (EditPurpose::Replay { .. }, _) => Some("not a JSON-RPC request or notification"),
@@ -238,32 +244,9 @@ fn reason(text: &str) -> String {
     text[..end].to_owned()
 }
 
-/// JSON without white space between its tokens; every token stays as it was typed.
-fn compact(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    let (mut in_string, mut escaped) = (false, false);
-    for letter in json.chars() {
-        if in_string {
-            out.push(letter);
-            in_string = escaped || letter != '"';
-            escaped = !escaped && letter == '\\';
-        } else if !matches!(letter, ' ' | '\t' | '\r' | '\n') {
-            out.push(letter);
-            in_string = letter == '"';
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tokens_stay_as_they_were_typed() {
-        let json = "{\n  \"a b\" : [ 1.0, \"x \\\" y\\\\\" ],\t\"c\": 1e5 }";
-        assert_eq!(compact(json), r#"{"a b":[1.0,"x \" y\\"],"c":1e5}"#);
-    }
 
     #[test]
     fn a_text_from_outside_counts_as_changed() {

@@ -9,7 +9,7 @@
 mod app;
 mod command;
 mod editor;
-mod input;
+mod input_history;
 mod panes;
 mod port;
 mod proxy;

@@ -6,7 +6,6 @@ use mcp_proxy_control::{
     BreakpointRow, ConnectionRow, DecidedHold, HeldRow, HelloResult, HoldClock, HoldClockResult,
     HoldListResult, HoldPolicy, InterceptMode, InterceptResult, RulesListResult, ServerRow,
 };
-use mcp_proxy_wire::Direction;
 
 /// What the target of a hub begins with.
 const HUB_TARGET: &str = "mcp-proxy serve";
@@ -50,28 +49,10 @@ pub struct ProxyState {
 /// A message that waits for a decision.
 #[derive(Clone, Debug)]
 pub struct Held {
-    /// Its hold.
-    pub hold: u64,
-    /// Its number.
-    pub sequence: u64,
-    /// Which way it goes.
-    pub direction: Direction,
-    /// What holds it.
-    pub by: String,
-    /// Whether its time is running.
-    pub clock: HoldClock,
-    /// When the proxy decides by itself, while the clock runs.
-    pub until: Option<Instant>,
-    /// How much time is left once the clock runs again.
-    pub left: Option<Duration>,
-    /// What the proxy does then.
-    pub on_timeout: HoldPolicy,
-    /// Whether its HTTP head can be edited.
-    pub head_editable: bool,
-    /// Whether headers can be set in the HTTP request that the proxy makes of it.
-    pub head_made: bool,
-    /// Its method.
-    pub method: Option<String>,
+    /// What the proxy says about it.
+    pub row: HeldRow,
+    /// When it said how much time is left.
+    pub since: Instant,
 }
 
 impl ProxyState {
@@ -100,7 +81,8 @@ impl ProxyState {
     /// Takes an answer to `hold.list`.
     pub fn take_holds(&mut self, list: HoldListResult, now: Instant) {
         self.mode = list.mode;
-        self.held = list.holds.into_iter().map(|row| held(row, now)).collect();
+        let holds = list.holds.into_iter();
+        self.held = holds.map(|row| Held { row, since: now }).collect();
     }
 
     /// Whether it holds messages, or would hold some of the next.
@@ -126,21 +108,31 @@ impl ProxyState {
         self.connections.iter().filter(is_client).count()
     }
 
+    /// The numbers of the messages that are held, the oldest first.
+    pub fn held_numbers(&self) -> Vec<u64> {
+        self.held.iter().map(|held| held.row.sequence).collect()
+    }
+
+    /// Whether this hold is not decided yet.
+    pub fn is_held(&self, hold: u64) -> bool {
+        self.held.iter().any(|held| held.row.hold == hold)
+    }
+
     /// The hold of a message.
     pub fn hold_of(&self, sequence: u64) -> Option<&Held> {
-        self.held.iter().find(|held| held.sequence == sequence)
+        self.held.iter().find(|held| held.row.sequence == sequence)
     }
 }
 
 impl Held {
     /// `42 s left, then it is forwarded`, or why no clock runs.
     pub fn describe_clock(&self, now: Instant) -> String {
-        let then = match self.on_timeout {
+        let then = match self.row.on_timeout {
             HoldPolicy::Forward => "forwarded",
             HoldPolicy::Drop => "dropped",
             HoldPolicy::Error => "answered with an error",
         };
-        match (self.clock, self.time_left(now)) {
+        match (self.row.clock, self.time_left(now)) {
             (HoldClock::Running, Some(_)) => {
                 format!("{}, then it is {then}", self.clock_text(now))
             }
@@ -156,7 +148,7 @@ impl Held {
 
     /// `42 s left`, or why no clock runs.
     pub fn clock_text(&self, now: Instant) -> String {
-        match (self.clock, self.time_left(now)) {
+        match (self.row.clock, self.time_left(now)) {
             (HoldClock::Stopped, _) => "clock stopped".to_owned(),
             (HoldClock::AwaitingViewer, _) => "waits for a viewer".to_owned(),
             (HoldClock::Running, Some(left)) => format!("{} s left", left.as_secs()),
@@ -166,7 +158,7 @@ impl Held {
 
     /// `42 s`, in as few columns as there can be.
     pub fn short_clock(&self, now: Instant) -> String {
-        match (self.clock, self.time_left(now)) {
+        match (self.row.clock, self.time_left(now)) {
             (HoldClock::Running, Some(left)) => format!("{} s", left.as_secs()),
             _ => String::new(),
         }
@@ -174,36 +166,14 @@ impl Held {
 
     /// Takes a newer time.
     pub fn take_clock(&mut self, clock: &HoldClockResult, now: Instant) {
-        self.clock = clock.clock;
-        self.set_time_left(clock.left_ms, now);
-    }
-
-    fn set_time_left(&mut self, left_ms: Option<u64>, now: Instant) {
-        self.left = left_ms.map(Duration::from_millis);
-        let runs = self.clock == HoldClock::Running;
-        self.until = self.left.filter(|_| runs).map(|left| now + left);
+        (self.row.clock, self.row.left_ms, self.since) = (clock.clock, clock.left_ms, now);
     }
 
     fn time_left(&self, now: Instant) -> Option<Duration> {
-        let until = self.until.map(|until| until.saturating_duration_since(now));
-        until.or(self.left)
+        let left = Duration::from_millis(self.row.left_ms?);
+        match self.row.clock {
+            HoldClock::Running => Some(left.saturating_sub(now.duration_since(self.since))),
+            _ => Some(left),
+        }
     }
-}
-
-fn held(row: HeldRow, now: Instant) -> Held {
-    let mut held = Held {
-        hold: row.hold,
-        sequence: row.sequence,
-        direction: row.direction,
-        by: row.by,
-        clock: row.clock,
-        until: None,
-        left: None,
-        on_timeout: row.on_timeout,
-        head_editable: row.head_editable,
-        head_made: row.head_made,
-        method: row.method,
-    };
-    held.set_time_left(row.left_ms, now);
-    held
 }

@@ -221,6 +221,11 @@ impl BodyLine {
         text
     }
 
+    /// The length of the text in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.text.len()).sum()
+    }
+
     fn push_text(&self, out: &mut String) {
         for piece in &self.pieces {
             out.push_str(&piece.text);

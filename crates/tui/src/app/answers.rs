@@ -143,7 +143,8 @@ impl App {
             self.edit_refused();
         }
         if let RequestPurpose::Resolved(sequence, _) = then {
-            self.was_refused(*sequence);
+            // Mostly because somebody was quicker.
+            self.holds.external_decision = Some(*sequence);
         }
         match then {
             RequestPurpose::Replayed(sequence) => {
@@ -187,7 +188,7 @@ impl App {
                 self.proxy.mode = SubscribeRequest::result(answer)?.mode;
             }
             RequestPurpose::Holds => {
-                let before: Vec<u64> = self.proxy.held.iter().map(|held| held.sequence).collect();
+                let before = self.proxy.held_numbers();
                 let list = HoldListRequest::result(answer)?;
                 self.proxy.take_holds(list, self.now);
                 self.holds_changed(&before);
@@ -208,7 +209,7 @@ impl App {
             RequestPurpose::Say(text) => self.say(text),
             RequestPurpose::Resolved(sequence, text) => {
                 self.edit_arrived();
-                self.decided_here.insert(sequence);
+                self.holds.decided_here.insert(sequence);
                 match HoldResolveRequest::result(answer)?.note {
                     // It names the command; the key is the user's own.
                     Some(note) => {
@@ -227,7 +228,7 @@ impl App {
                 }
             }
             RequestPurpose::Released(numbers, text) => {
-                self.decided_here.extend(numbers);
+                self.holds.decided_here.extend(numbers);
                 if !text.is_empty() {
                     self.say(text);
                 }

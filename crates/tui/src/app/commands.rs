@@ -1,13 +1,11 @@
 //! What commands do.
 
-use mcp_proxy_control::{ReplaySession, RulesListRequest, ShutdownRequest};
+use mcp_proxy_control::{HoldAction, ReplaySession, RulesListRequest, ShutdownRequest};
 
 use super::answers::RequestPurpose;
-use super::decisions::Decision;
 use super::prompt::FileOutput;
 use super::{App, DetailWidth, Effect, Focus, Overlay, PromptKind, ProxyOwner};
 use crate::command::{CommandGroup, UiCommand};
-use crate::input::InputLine;
 use crate::proxy::ProxyStatus;
 use crate::tab::Detail;
 
@@ -28,8 +26,8 @@ impl App {
         }
         match command {
             UiCommand::ToggleIntercept => self.toggle_intercept(),
-            UiCommand::Forward => self.resolve(&Decision::Forward),
-            UiCommand::Drop => self.resolve(&Decision::Drop),
+            UiCommand::Forward => self.resolve(HoldAction::Forward, "was forwarded"),
+            UiCommand::Drop => self.resolve(HoldAction::Drop, "was dropped"),
             UiCommand::Modify => self.modify(),
             UiCommand::EditOutside => self.edit_outside(),
             UiCommand::AnswerError if rest.is_empty() => self.type_error(),
@@ -57,7 +55,7 @@ impl App {
                 }
             }
             UiCommand::Search if rest.is_empty() => {
-                self.overlay = Overlay::Prompt(PromptKind::Search, InputLine::default());
+                self.type_line(PromptKind::Search, "");
             }
             UiCommand::Search => self.search_for(rest),
             UiCommand::SearchNext => self.search_on(1),

@@ -1,8 +1,8 @@
 //! Deciding about held messages.
 
 use mcp_proxy_control::{
-    ContinueRequest, HeaderPatch, HoldAction, HoldResolveRequest, InterceptMode,
-    InterceptSetRequest, ModeChange, Replacement, StepRequest,
+    ContinueRequest, HoldAction, HoldResolveRequest, InterceptMode, InterceptSetRequest,
+    ModeChange, Replacement, StepRequest,
 };
 use mcp_proxy_wire::Kind;
 use mcp_proxy_wire::terminal_text::sanitize_json;
@@ -13,43 +13,10 @@ use super::{App, Effect, Overlay};
 use crate::editor::{EditPurpose, Editor, HeadText};
 use crate::proxy::{Held, ProxyStatus};
 use crate::tab::Detail;
-use crate::text::{BodyFormat, plain};
+use crate::text::{BodyFormat, BodyLayout, BodyLine, plain};
 
 /// What `$EDITOR` is given at most.
 const OUTSIDE: u64 = 32 << 20;
-
-/// What is decided about a held message.
-pub(super) enum Decision {
-    /// Forward it unchanged.
-    Forward,
-    /// It was opened in the editor and not changed: forward it as it is.
-    Unchanged,
-    /// Forward this in its place.
-    Modify {
-        text: String,
-        check: EditCheck,
-        headers: HeaderPatch,
-    },
-    /// Forward it with other HTTP headers.
-    ChangeHead(HeaderPatch),
-    /// Do not forward it.
-    Drop,
-    /// It goes nowhere, and is answered with this error.
-    Error {
-        code: Option<i64>,
-        message: String,
-        to: ErrorRecipient,
-    },
-}
-
-/// Who gets an error.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum ErrorRecipient {
-    /// Who asked.
-    Sender,
-    /// Who waits for the answer that it replaces.
-    Receiver,
-}
 
 /// Whether an edited message has to be JSON.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -58,57 +25,19 @@ pub(super) enum EditCheck {
     AsIs,
 }
 
-impl Decision {
-    /// The same in the words of the control protocol.
-    fn action(&self) -> HoldAction {
-        match self {
-            Decision::Forward | Decision::Unchanged | Decision::ChangeHead(_) => {
-                HoldAction::Forward
-            }
-            Decision::Modify { text, check, .. } => HoldAction::Modify {
-                message: Replacement::Text(text.clone()),
-                as_is: *check == EditCheck::AsIs,
-            },
-            Decision::Drop => HoldAction::Drop,
-            Decision::Error { code, message, .. } => HoldAction::Error {
-                code: *code,
-                message: Some(message.clone()).filter(|message| !message.is_empty()),
-            },
-        }
-    }
-
-    /// What is said when it is done.
-    fn done(&self) -> &'static str {
-        match self {
-            Decision::Forward => "was forwarded",
-            Decision::Unchanged => "was forwarded unchanged",
-            Decision::Modify { .. } | Decision::ChangeHead(_) => "was forwarded with your changes",
-            Decision::Drop => "was dropped",
-            Decision::Error {
-                to: ErrorRecipient::Receiver,
-                ..
-            } => "was replaced by an error",
-            Decision::Error { .. } => "was answered with an error",
-        }
-    }
-}
-
 impl App {
-    /// Sends the decision about the held message.
-    pub(super) fn resolve(&mut self, decision: &Decision) {
+    /// Sends the decision about the selected held message.
+    pub(super) fn resolve(&mut self, action: HoldAction, done: &str) {
         if let Some(held) = self.selected_hold() {
-            self.resolve_hold(&held, decision);
+            let request = HoldResolveRequest::new(held.row.hold, action);
+            self.send_decision(&request, held.row.sequence, done);
         }
     }
 
-    fn resolve_hold(&mut self, held: &Held, decision: &Decision) {
-        let mut request = HoldResolveRequest::new(held.hold, decision.action());
-        if let Decision::Modify { headers, .. } | Decision::ChangeHead(headers) = decision {
-            request.headers = headers.clone();
-        }
-        let said = format!("#{} {}", held.sequence, decision.done());
-        let then = RequestPurpose::Resolved(held.sequence, said);
-        self.ask(&request, then);
+    /// `done` is what is said of the message when the proxy has done it.
+    fn send_decision(&mut self, request: &HoldResolveRequest, sequence: u64, done: &str) {
+        let said = format!("#{sequence} {done}");
+        self.ask(request, RequestPurpose::Resolved(sequence, said));
     }
 
     /// Has the error typed that a held request is answered with.
@@ -125,7 +54,7 @@ impl App {
         let kind = self.kind_of(held);
         let takes = !matches!(kind, Some(Kind::Notification));
         if !takes {
-            let sequence = held.sequence;
+            let sequence = held.row.sequence;
             let why = "is a notification, which has no answer (F8 drops it)";
             self.complain(format!("#{sequence} {why}"));
         }
@@ -137,7 +66,7 @@ impl App {
             .tabs
             .first()?
             .view
-            .message_with_context(held.sequence)
+            .message_with_context(held.row.sequence)
             .ok()?;
         Some(told.message.kind)
     }
@@ -149,15 +78,16 @@ impl App {
             Ok(code) => (Some(code), rest.trim()),
             Err(_) => (None, text.trim()),
         };
-        let message = message.to_owned();
+        let message = Some(message).filter(|message| !message.is_empty());
         if let Some(held) = self.selected_hold()
             && self.takes_error(&held)
         {
-            let to = match self.kind_of(&held) {
-                Some(Kind::Response | Kind::Error) => ErrorRecipient::Receiver,
-                _ => ErrorRecipient::Sender,
+            let done = match self.kind_of(&held) {
+                Some(Kind::Response | Kind::Error) => "was replaced by an error",
+                _ => "was answered with an error",
             };
-            self.resolve_hold(&held, &Decision::Error { code, message, to });
+            let message = message.map(str::to_owned);
+            self.resolve(HoldAction::Error { code, message }, done);
         }
     }
 
@@ -217,7 +147,7 @@ impl App {
     }
 
     fn all_held(&self) -> Vec<u64> {
-        self.proxy.held.iter().map(|held| held.sequence).collect()
+        self.proxy.held_numbers()
     }
 
     /// Opens the editor on the held message.
@@ -246,10 +176,10 @@ impl App {
             return None;
         };
         let held = self.proxy.hold_of(sequence)?;
-        if held.head_made {
+        if held.row.head_made {
             return Some(HeadText::of_made_request());
         }
-        if !held.head_editable {
+        if !held.row.head_editable {
             return None;
         }
         let view = &self.tabs.first()?.view;
@@ -260,7 +190,7 @@ impl App {
     fn held_text(&mut self, room: EditLocation) -> Option<(EditPurpose, String)> {
         let held = self.selected_hold()?;
         self.tab = 0;
-        let (hold, sequence) = (held.hold, held.sequence);
+        let (hold, sequence) = (held.row.hold, held.row.sequence);
         let tab = self.tabs.first_mut()?;
         tab.select(sequence);
         tab.show();
@@ -342,28 +272,28 @@ impl App {
         let (is_changed, message) = (editor.is_body_changed(), editor.message());
         // It comes back if it cannot be sent.
         if let Overlay::Editor(editor) = std::mem::replace(&mut self.overlay, Overlay::None) {
-            self.unsent_edit = Some(editor);
+            self.drafts.unsent = Some(editor);
         }
         match purpose {
-            EditPurpose::Hold { hold, .. } => {
-                let held = self.proxy.held.iter().find(|held| held.hold == hold);
-                let Some(held) = held.cloned() else {
-                    return;
+            EditPurpose::Hold { hold, sequence } => {
+                let as_is = check == EditCheck::AsIs;
+                let is_unchanged = !is_changed && headers.is_empty();
+                let (action, done) = match (is_changed, is_unchanged) {
+                    (true, _) => {
+                        let message = Replacement::Text(message);
+                        let action = HoldAction::Modify { message, as_is };
+                        (action, "was forwarded with your changes")
+                    }
+                    (false, true) => (HoldAction::Forward, "was forwarded unchanged"),
+                    (false, false) => (HoldAction::Forward, "was forwarded with your changes"),
                 };
-                let decision = match is_changed {
-                    false if headers.is_empty() => Decision::Unchanged,
-                    false => Decision::ChangeHead(headers),
-                    true => Decision::Modify {
-                        text: message,
-                        check,
-                        headers,
-                    },
-                };
-                if !matches!(decision, Decision::Unchanged) {
+                if !is_unchanged {
                     // The user wants to see what became of it, and not the newest message.
-                    self.followed = false;
+                    self.holds.followed = false;
                 }
-                self.resolve_hold(&held, &decision);
+                let mut request = HoldResolveRequest::new(hold, action);
+                request.headers = headers;
+                self.send_decision(&request, sequence, done);
             }
             EditPurpose::Replay { sequence } => {
                 let raw = is_changed.then_some((message, check));
@@ -380,7 +310,7 @@ impl App {
         let EditPurpose::Hold { hold, sequence } = editor.purpose else {
             return None;
         };
-        let is_held = self.proxy.held.iter().any(|held| held.hold == hold);
+        let is_held = self.proxy.is_held(hold);
         (!is_held).then_some(sequence)
     }
 }
@@ -396,7 +326,9 @@ pub(super) enum EditLocation {
 /// A message as it is laid out for the editor. What is cut or changed for the screen cannot be edited there.
 pub(super) fn editable(detail: &Detail, room: EditLocation) -> Result<String, &'static str> {
     match detail.body.form() {
-        BodyFormat::Json if detail.body.is_whole() => Ok(plain(&detail.body)),
+        BodyFormat::Json if detail.body.is_whole() && fits_editor(&detail.body) => {
+            Ok(plain(&detail.body))
+        }
         BodyFormat::Json if room == EditLocation::Outside => as_received(detail)
             .ok_or("this message is too large to edit; `mcp-proxy ctl` can replace it"),
         BodyFormat::Json => Err("this message is too large to edit here; E edits it in $EDITOR"),
@@ -404,6 +336,13 @@ pub(super) fn editable(detail: &Detail, room: EditLocation) -> Result<String, &'
             "this message is not JSON and cannot be edited here; `mcp-proxy ctl` can replace it",
         ),
     }
+}
+
+/// The editor counts lines and columns with 16 bits.
+fn fits_editor(body: &BodyLayout) -> bool {
+    let most = usize::from(u16::MAX);
+    let is_short = |line: &BodyLine| line.len() < most;
+    body.lines().len() < most && body.lines().iter().all(is_short)
 }
 
 /// A large message, not laid out.

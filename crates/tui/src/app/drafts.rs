@@ -11,9 +11,14 @@ use crate::editor::{EditPurpose, Editor};
 /// Drafts that are kept; of more, the one of the oldest message goes.
 const KEPT_DRAFTS: usize = 20;
 
-/// Drafts by the number of the message.
+/// What was edited.
 #[derive(Default)]
-pub(super) struct Drafts(BTreeMap<u64, Box<Editor>>);
+pub(super) struct Drafts {
+    /// What was not sent, by the number of the message.
+    kept: BTreeMap<u64, Box<Editor>>,
+    /// What was sent, until it is known to have arrived.
+    pub(super) unsent: Option<Box<Editor>>,
+}
 
 /// What became of the text of an editor that was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,16 +34,16 @@ impl Drafts {
         if !editor.is_changed() {
             return ClosedText::Unchanged;
         }
-        self.0.insert(editor.purpose.sequence(), editor);
-        while self.0.len() > KEPT_DRAFTS {
-            self.0.pop_first();
+        self.kept.insert(editor.purpose.sequence(), editor);
+        while self.kept.len() > KEPT_DRAFTS {
+            self.kept.pop_first();
         }
         ClosedText::Kept
     }
 
     /// The text was sent.
     pub(super) fn forget(&mut self, sequence: u64) {
-        self.0.remove(&sequence);
+        self.kept.remove(&sequence);
     }
 }
 
@@ -46,7 +51,7 @@ impl App {
     /// Opens an editor on a text, or on the draft that there is of its message.
     pub(super) fn open_editor(&mut self, purpose: EditPurpose, text: &str) {
         let head = self.editable_head(purpose);
-        let draft = self.drafts.0.remove(&purpose.sequence());
+        let draft = self.drafts.kept.remove(&purpose.sequence());
         let is_draft = draft.is_some();
         // A head that cannot be changed any more is not part of the draft.
         let mut editor = draft.unwrap_or_else(|| Box::new(Editor::new(purpose, head, text)));
@@ -78,18 +83,18 @@ impl App {
 
     /// What was edited has been sent.
     pub(super) fn edit_arrived(&mut self) {
-        if let Some(editor) = self.unsent_edit.take() {
+        if let Some(editor) = self.drafts.unsent.take() {
             self.drafts.forget(editor.purpose.sequence());
         }
     }
 
     /// What was edited was not sent. It comes back to the screen, or is a draft if its message was decided meanwhile.
     pub(super) fn edit_refused(&mut self) {
-        let Some(editor) = self.unsent_edit.take() else {
+        let Some(editor) = self.drafts.unsent.take() else {
             return;
         };
         let is_open = match editor.purpose {
-            EditPurpose::Hold { hold, .. } => self.proxy.held.iter().any(|held| held.hold == hold),
+            EditPurpose::Hold { hold, .. } => self.proxy.is_held(hold),
             EditPurpose::Replay { .. } => true,
         };
         match &self.overlay {
@@ -108,7 +113,7 @@ impl App {
     /// The proxy is gone, and nobody can tell whether it got what was edited. It comes back to the screen, or is a draft if
     /// something else is there.
     pub(super) fn edit_unanswered(&mut self) {
-        let Some(editor) = self.unsent_edit.take() else {
+        let Some(editor) = self.drafts.unsent.take() else {
             return;
         };
         match self.overlay {

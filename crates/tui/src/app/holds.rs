@@ -3,6 +3,8 @@
 //! A key that decides must never reach another message than the one that the user was looking at. So the selection moves on by
 //! itself only after a decision that was made here; what somebody else decided, or the time limit, stays selected.
 
+use std::collections::BTreeSet;
+
 use mcp_proxy_control::{HoldClockResult, HoldEditRequest, HoldExtendRequest};
 
 use super::answers::RequestPurpose;
@@ -17,12 +19,17 @@ pub(super) const NOTHING_HELD: &str =
 /// Verdicts that are decisions; others are what follows from them.
 const DECISIONS: [&str; 4] = ["forward", "modify", "drop", "error"];
 
-/// A message that was decided elsewhere while it was selected or edited here, until the user does something.
-pub(super) struct ExternalDecision {
-    sequence: u64,
-    told: DecisionKnowledge,
-    /// What is said about the draft, if it was edited here.
-    draft: String,
+/// What is remembered between two lists of holds.
+#[derive(Default)]
+pub(super) struct HoldTracking {
+    /// New messages were followed before some were held.
+    pub(super) followed: bool,
+    /// A message was held while a window or another session was in front of the list.
+    has_unseen: bool,
+    /// Messages that were decided from here, until the holds are told again.
+    pub(super) decided_here: BTreeSet<u64>,
+    /// The message that was decided elsewhere while the user looked at it, until the user does something.
+    pub(super) external_decision: Option<u64>,
 }
 
 /// Whether a held message is in an editor.
@@ -30,16 +37,6 @@ pub(super) struct ExternalDecision {
 pub(super) enum EditorState {
     Open,
     Closed,
-}
-
-/// How much the user knows of it. By whom it was decided is known only when the record has been read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum DecisionKnowledge {
-    Nothing,
-    /// That it was decided.
-    Decided,
-    /// What was decided, and by whom.
-    All,
 }
 
 impl App {
@@ -56,7 +53,7 @@ impl App {
         if let Some(held) = held {
             return Some(held.clone());
         }
-        let oldest = self.proxy.held.first().map(|held| held.sequence);
+        let oldest = self.proxy.held.first().map(|held| held.row.sequence);
         if let Some(decided) = selected.and_then(|selected| self.describe_decision(selected)) {
             let next = oldest.map_or("", |_| " (w goes to the next held message)");
             self.complain(decided + next);
@@ -100,7 +97,7 @@ impl App {
 
     /// Takes a new list of holds: `before` are the numbers of those that were held.
     pub(super) fn holds_changed(&mut self, before: &[u64]) {
-        let held: Vec<u64> = self.proxy.held.iter().map(|held| held.sequence).collect();
+        let held = self.proxy.held_numbers();
         let selected = self.tabs.first().and_then(|tab| tab.selected);
         let edited = match &self.overlay {
             Overlay::Editor(editor) => match editor.purpose {
@@ -111,56 +108,34 @@ impl App {
         };
         let is_gone = |number: &u64| before.contains(number) && !held.contains(number);
         let gone = edited.or(selected).filter(is_gone);
-        let lost = gone.filter(|number| !self.decided_here.contains(number));
+        let lost = gone.filter(|number| !self.holds.decided_here.contains(number));
         // Whatever is still held was not decided by what was asked.
-        self.decided_here.clear();
-        if self
+        self.holds.decided_here.clear();
+        self.holds
             .external_decision
-            .as_ref()
-            .is_some_and(|lost| held.contains(&lost.sequence))
-        {
-            self.external_decision = None;
-        }
+            .take_if(|sequence| held.contains(&*sequence));
         match lost {
-            // The proxy has said why; what was typed is kept.
-            Some(sequence) if self.has_lost(sequence) => {
+            Some(sequence) => {
+                // If the proxy has refused a decision, it has said why.
+                let is_told = self.holds.external_decision.replace(sequence) == Some(sequence);
                 let draft = self.close_decided_editor();
-                if !draft.is_empty() {
+                if !is_told || !draft.is_empty() {
                     let decided = self.describe_decision(sequence).unwrap_or_default();
                     self.tell_decided(decided + &draft);
                 }
             }
-            Some(sequence) => {
-                let told = DecisionKnowledge::Nothing;
-                let draft = self.close_decided_editor();
-                self.external_decision = Some(ExternalDecision {
-                    sequence,
-                    told,
-                    draft,
-                });
-                self.report_external_decision();
-            }
-            None if self.external_decision.is_none() => {
+            None if self.holds.external_decision.is_none() => {
                 self.select_next(&held, before, gone.is_some())
             }
             None => {}
         }
     }
 
-    /// The proxy has refused a decision, and said why: mostly because somebody was quicker.
-    pub(super) fn was_refused(&mut self, sequence: u64) {
-        self.external_decision = Some(ExternalDecision {
-            sequence,
-            told: DecisionKnowledge::All,
-            draft: String::new(),
-        });
-    }
-
     /// Takes the time of a hold. Gives it in words, if the message is held.
     pub(super) fn take_clock(&mut self, clock: &HoldClockResult) -> Option<String> {
         let now = self.now;
         let mut held = self.proxy.held.iter_mut();
-        let held = held.find(|held| held.hold == clock.hold)?;
+        let held = held.find(|held| held.row.hold == clock.hold)?;
         held.take_clock(clock, now);
         Some(held.describe_clock(now))
     }
@@ -176,10 +151,10 @@ impl App {
         };
         if let Some(held) = self.selected_hold() {
             let request = HoldExtendRequest {
-                hold: held.hold,
+                hold: held.row.hold,
                 seconds,
             };
-            self.ask(&request, RequestPurpose::Extended(held.sequence));
+            self.ask(&request, RequestPurpose::Extended(held.row.sequence));
         }
     }
 
@@ -188,17 +163,12 @@ impl App {
         let EditPurpose::Hold { hold, .. } = purpose else {
             return;
         };
-        let is_held = self.proxy.held.iter().any(|held| held.hold == hold);
+        let is_held = self.proxy.is_held(hold);
         if is_held && self.proxy.link == ProxyStatus::Live {
             let open = state == EditorState::Open;
             let request = HoldEditRequest { hold, open };
             self.ask(&request, RequestPurpose::HoldEdited);
         }
-    }
-
-    fn has_lost(&self, sequence: u64) -> bool {
-        let lost = self.external_decision.as_ref();
-        lost.is_some_and(|lost| lost.sequence == sequence)
     }
 
     /// The first that is held is shown when none was, and the next after a decision.
@@ -207,18 +177,18 @@ impl App {
             return;
         };
         if self.tab != 0 || !matches!(self.overlay, Overlay::None) {
-            self.has_unseen_hold |= before.is_empty() && !held.is_empty();
+            self.holds.has_unseen |= before.is_empty() && !held.is_empty();
             return;
         }
         let selected = tab.selected.unwrap_or(0);
         let next = held.iter().find(|number| **number > selected);
         match next.or(held.first()) {
             Some(next) if decided || before.is_empty() => {
-                self.followed |= tab.follows;
+                self.holds.followed |= tab.follows;
                 tab.select_soon(*next);
             }
             // All is decided: on with what comes, if that was so before.
-            None if decided && std::mem::take(&mut self.followed) => {
+            None if decided && std::mem::take(&mut self.holds.followed) => {
                 tab.follows = true;
                 tab.select_place(usize::MAX);
             }
@@ -231,40 +201,15 @@ impl App {
         if self.tab != 0 || !matches!(self.overlay, Overlay::None) {
             return;
         }
-        if std::mem::take(&mut self.has_unseen_hold) {
-            let held: Vec<u64> = self.proxy.held.iter().map(|held| held.sequence).collect();
+        if std::mem::take(&mut self.holds.has_unseen) {
+            let held = self.proxy.held_numbers();
             self.select_next(&held, &[], false);
         }
     }
 
-    /// Says what became of a message that was decided elsewhere, as soon as it is known. True: something was said.
-    pub(super) fn report_external_decision(&mut self) -> bool {
-        let Some(decision) = self.external_decision.as_ref() else {
-            return false;
-        };
-        let (sequence, told) = (decision.sequence, decision.told);
-        let (text, now) = match (told, self.verdict(sequence)) {
-            (DecisionKnowledge::All, _) | (DecisionKnowledge::Decided, None) => return false,
-            (_, Some(verdict)) => (verdict, DecisionKnowledge::All),
-            (DecisionKnowledge::Nothing, None) => {
-                let by = "by its time limit or by another viewer";
-                (
-                    format!("#{sequence} was decided already, {by}"),
-                    DecisionKnowledge::Decided,
-                )
-            }
-        };
-        let draft = decision.draft.clone();
-        self.tell_decided(text + &draft);
-        if let Some(decision) = &mut self.external_decision {
-            decision.told = now;
-        }
-        true
-    }
-
     /// What became of a message that was held and is not any more.
     pub(super) fn describe_decision(&self, sequence: u64) -> Option<String> {
-        let is_lost = self.has_lost(sequence);
+        let is_lost = self.holds.external_decision == Some(sequence);
         let unknown = || is_lost.then(|| format!("#{sequence} was decided already"));
         self.verdict(sequence).or_else(unknown)
     }
@@ -293,7 +238,7 @@ impl App {
     /// Goes to the next held message after the selected one, else to the first.
     pub(super) fn next_held(&mut self) {
         let selected = self.tabs.first().and_then(|tab| tab.selected).unwrap_or(0);
-        let mut numbers: Vec<u64> = self.proxy.held.iter().map(|held| held.sequence).collect();
+        let mut numbers = self.proxy.held_numbers();
         numbers.sort_unstable();
         let next = numbers.iter().find(|number| **number > selected);
         let Some(next) = next.or(numbers.first()).copied() else {

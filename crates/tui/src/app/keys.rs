@@ -7,6 +7,7 @@ use ratatui::layout::Position;
 
 use super::{App, ClickTarget, Effect, Focus, Overlay};
 use crate::command::{KeyContext, UiCommand};
+use crate::text_area::type_on_line;
 
 impl App {
     /// The part of the screen that gets key presses.
@@ -39,7 +40,7 @@ impl App {
     pub(super) fn type_text(&mut self, text: &str) {
         match &mut self.overlay {
             Overlay::Prompt(_, input) => {
-                input.paste(text);
+                type_on_line(input, text);
                 self.filter_as_typed();
             }
             Overlay::Editor(editor) => editor.paste(text),

@@ -2,7 +2,7 @@
 
 use mcp_proxy_control::{MarkChange, NoteRequest};
 use mcp_proxy_session::{MarkOperation, ProxyMessage};
-use mcp_proxy_wire::{Direction, Kind};
+use mcp_proxy_wire::Kind;
 
 use super::answers::RequestPurpose;
 use super::{App, DiffView, Effect, Overlay};
@@ -249,22 +249,6 @@ impl App {
             RowGrouping::Messages => "one row for each message",
         };
         self.say(said);
-    }
-
-    /// Where clients connect, as they say it themselves: a proxy that runs elsewhere does not tell.
-    pub(super) fn find_address(&mut self) {
-        let speaks_http = !matches!(
-            self.proxy.hello.client.as_str(),
-            "" | "stdio" | "in_process"
-        );
-        let Some(tab) = self.tabs.first().filter(|_| speaks_http) else {
-            return;
-        };
-        let numbers = [Some(1), tab.selected].into_iter().flatten();
-        let told = numbers.filter_map(|number| tab.view.message_with_context(number).ok());
-        let mut from_clients =
-            told.filter(|told| told.message.direction == Direction::ClientToServer);
-        self.listen_url = from_clients.find_map(|told| sent_to(&told.message));
     }
 
     pub(super) fn copy(&mut self) {

@@ -12,24 +12,38 @@ use mcp_proxy_session::store::RecordListing;
 use super::answers::RequestPurpose;
 use super::{App, Focus, Overlay, PromptKind};
 use crate::command::UiCommand;
-use crate::input::InputLine;
 use crate::port::RecordRequest;
 use crate::proxy::ProxyStatus;
 use crate::tab::Tab;
+use crate::text_area::{edit, input_line};
 
 /// The filter that shows what went wrong.
 const ERRORS: &str = r#".status == "error""#;
 
+/// Filters that can come back.
+#[derive(Default)]
+pub(super) struct EarlierFilters {
+    /// The one before another was typed.
+    before_typing: String,
+    /// The one before only errors were shown.
+    before_errors: String,
+}
+
 impl App {
     pub(super) fn type_filter(&mut self) {
         let filter = self.current().map(|tab| tab.view.filter().to_owned());
-        self.filter_before = filter.unwrap_or_default();
-        let input = InputLine::of(&self.filter_before);
-        self.overlay = Overlay::Prompt(PromptKind::Filter, input);
+        self.filters.before_typing = filter.unwrap_or_default();
+        let before = self.filters.before_typing.clone();
+        self.type_line(PromptKind::Filter, &before);
+    }
+
+    /// Has a line typed that begins with this text.
+    pub(super) fn type_line(&mut self, kind: PromptKind, text: &str) {
+        self.overlay = Overlay::Prompt(kind, Box::new(input_line(text)));
     }
 
     pub(super) fn type_command(&mut self, text: &str) {
-        self.overlay = Overlay::Prompt(PromptKind::UiCommand, InputLine::of(text));
+        self.type_line(PromptKind::UiCommand, text);
     }
 
     pub(super) fn type_note(&mut self) {
@@ -75,7 +89,7 @@ impl App {
         let history = &mut self.history[typing as usize];
         match command {
             UiCommand::Accept => {
-                let text = input.text().to_owned();
+                let text = input.lines().concat();
                 // A filter that is wrong stays to be put right; the list shows what it showed.
                 if typing == PromptKind::Filter
                     && let Err(error) = Filter::parse(&text)
@@ -89,21 +103,23 @@ impl App {
             UiCommand::GiveUp => {
                 self.overlay = Overlay::None;
                 if typing == PromptKind::Filter {
-                    let before = std::mem::take(&mut self.filter_before);
+                    let before = std::mem::take(&mut self.filters.before_typing);
                     self.set_filter(&before);
                 }
             }
             UiCommand::Older => {
                 if let Some(older) = history.older() {
-                    *input = older;
+                    **input = input_line(older);
                 }
             }
             UiCommand::Newer => {
                 if let Some(newer) = history.newer() {
-                    *input = newer;
+                    **input = input_line(newer);
                 }
             }
-            command => input.run(command),
+            command => {
+                edit(input, command);
+            }
         }
         self.filter_as_typed();
     }
@@ -111,10 +127,11 @@ impl App {
     /// The list shows what the filter lets through while it is typed; half a filter that is wrong changes nothing yet.
     pub(super) fn filter_as_typed(&mut self) {
         if let Overlay::Prompt(PromptKind::Filter, input) = &self.overlay
+            && let [filter] = input.lines()
             && let Some(tab) = self.tabs.get_mut(self.tab)
-            && tab.view.filter() != input.text()
+            && tab.view.filter() != filter
         {
-            match tab.set_filter(input.text()) {
+            match tab.set_filter(filter) {
                 Ok(()) => self.status = None,
                 Err(why) => self.complain(format!("not a filter yet: {why}")),
             }
@@ -165,9 +182,9 @@ impl App {
         };
         let filter = tab.view.filter().to_owned();
         let wanted = match filter == ERRORS {
-            true => std::mem::take(&mut self.filter_before_errors),
+            true => std::mem::take(&mut self.filters.before_errors),
             false => {
-                self.filter_before_errors = filter;
+                self.filters.before_errors = filter;
                 ERRORS.to_owned()
             }
         };

@@ -56,6 +56,15 @@ const SERVERS: [(UiCommand, &str); 7] = [
     (UiCommand::Help, "Help"),
 ];
 
+/// The same while a message is edited: the editor takes all other keys.
+const EDITOR: [(UiCommand, &str); 5] = [
+    (UiCommand::Send, "Send"),
+    (UiCommand::CloseEditor, "Close"),
+    (UiCommand::EditExternally, "$EDITOR"),
+    (UiCommand::StartOver, "Start over"),
+    (UiCommand::Undo, "Undo"),
+];
+
 /// The buttons of the control bar.
 const BUTTONS: [(UiCommand, &str); 9] = [
     (UiCommand::Forward, "Forward"),
@@ -118,7 +127,7 @@ fn last(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
             let text = format!("{sign}{}", sanitize(&said.text));
             say(app, frame, area, &text, role);
         }
-        (Overlay::Editor(_), None) => editor_keys(app, frame, area),
+        (Overlay::Editor(_), None) => key_bar(app, frame, area, &EDITOR),
         (Overlay::Servers(_), None) => key_bar(app, frame, area, &SERVERS),
         (Overlay::Diff(_), None) => key_bar(app, frame, area, &DIFF),
         // Nowhere else is there room to tell that not all is shown.
@@ -149,25 +158,6 @@ fn say(app: &App, frame: &mut Frame<'_>, area: Rect, text: &str, role: StyleRole
     });
     frame.render_widget(Clear, area);
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
-}
-
-/// The editor has keys of its own, and takes all others.
-fn editor_keys(app: &App, frame: &mut Frame<'_>, area: Rect) {
-    let keys = [
-        (UiCommand::Send, "Send"),
-        (UiCommand::CloseEditor, "Close"),
-        (UiCommand::EditExternally, "$EDITOR"),
-        (UiCommand::StartOver, "Start over"),
-        (UiCommand::Undo, "Undo"),
-    ];
-    let spans: Vec<Span<'static>> = keys
-        .into_iter()
-        .flat_map(|(command, word)| {
-            let key = span(app, StyleRole::Key, format!(" {}:", command.key()));
-            [key, span(app, StyleRole::Plain, format!("{word} "))]
-        })
-        .collect();
-    frame.render_widget(Paragraph::new(Line::from(spans)), area);
 }
 
 fn status(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
@@ -221,38 +211,30 @@ fn filter(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
         Some(tab) => (tab.view.filter().to_owned(), counts(tab)),
         None => (String::new(), String::new()),
     };
-    let mode = app.proxy.mode;
-    let modes = match app.proxy.link {
-        ProxyStatus::Live => [
-            ("Passthrough", InterceptMode::Passthrough),
-            ("Intercept", InterceptMode::Intercept),
-        ]
-        .map(|(word, one)| (format!("[{word}]"), one == mode))
-        .to_vec(),
-        _ => Vec::new(),
-    };
     let width = usize::from(area.width);
     let shown = match text.is_empty() {
         true => "[Filter: (F2)]".to_owned(),
         false => format!("[Filter: {}]", sanitize(&text)),
     };
+    let mode = app.proxy.mode;
+    let mut modes = match app.proxy.link {
+        ProxyStatus::Live => vec![
+            ("[Passthrough]", mode == InterceptMode::Passthrough),
+            ("[Intercept]", mode == InterceptMode::Intercept),
+        ],
+        _ => Vec::new(),
+    };
+    let mut right: usize = modes.iter().map(|(text, _)| text.len() + 1).sum();
+    let first = shown.width().min(FILTER_FIRST) + 3;
     // The mode is in the title too, and the counts are the least of it.
-    let first = shown.width().min(FILTER_FIRST);
-    let takes =
-        |modes: &[(String, bool)]| modes.iter().map(|(text, _)| text.len() + 1).sum::<usize>();
-    let fits =
-        |modes: &[(String, bool)], counts: &str| first + takes(modes) + counts.width() + 3 <= width;
-    let modes = if fits(&modes, &counts) {
-        modes
-    } else {
-        Vec::new()
+    if first + right + counts.width() > width {
+        modes.clear();
+        right = 0;
+    }
+    let counts = match first + right + counts.width() > width {
+        true => String::new(),
+        false => counts,
     };
-    let counts = if fits(&modes, &counts) {
-        counts
-    } else {
-        String::new()
-    };
-    let right = takes(&modes);
     let room = width.saturating_sub(right + counts.width() + 3);
     let shown = cut(&shown, room);
     let gap = " ".repeat(room.saturating_sub(shown.width()));
@@ -408,13 +390,13 @@ fn typing(app: &App, frame: &mut Frame<'_>, area: Rect) {
         PromptKind::UiCommand => " :",
     };
     let width = usize::from(area.width);
-    let before: String = input.text().chars().take(input.place()).collect();
+    let typed = input.lines().concat();
+    let before: String = typed.chars().take(input.cursor().1).collect();
     let before = sanitize(&before);
     // The end of a long line stays on the screen.
     let room = width.saturating_sub(sign.width() + 1);
     let skipped = before.width().saturating_sub(room);
-    let text = sanitize(input.text());
-    let text: String = text.chars().skip(skipped).collect();
+    let text: String = sanitize(&typed).chars().skip(skipped).collect();
     let mut spans = vec![
         span(app, StyleRole::Key, sign),
         span(app, StyleRole::Plain, cut(&text, room + 1)),

@@ -170,7 +170,7 @@ fn is_wider(pieces: &[TextPiece], columns: usize) -> bool {
 }
 
 /// What of a text is on the screen.
-pub(crate) fn on_screen(text: &str, skip: &mut usize, room: &mut usize) -> String {
+fn on_screen(text: &str, skip: &mut usize, room: &mut usize) -> String {
     let mut out = String::new();
     for letter in text.chars() {
         let width = letter.width().unwrap_or(0);
@@ -189,7 +189,7 @@ pub(crate) fn on_screen(text: &str, skip: &mut usize, room: &mut usize) -> Strin
 }
 
 /// The colours of a piece of a body.
-pub(crate) fn role_of(kind: TextPieceKind) -> StyleRole {
+fn role_of(kind: TextPieceKind) -> StyleRole {
     match kind {
         TextPieceKind::Key => StyleRole::JsonKey,
         TextPieceKind::Text => StyleRole::JsonText,
@@ -225,7 +225,7 @@ fn known_facts(told: &MessageWithContext, sequence: u64, app: &App) -> Vec<Strin
     {
         lines.push(format!(
             "⏸ held by {}, {}",
-            held.by,
+            held.row.by,
             held.describe_clock(app.now)
         ));
     }

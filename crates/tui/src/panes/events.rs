@@ -12,10 +12,7 @@ use crate::app::{App, Overlay};
 use crate::source::SessionEventKind;
 use crate::theme::StyleRole;
 
-pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
-    let Overlay::Events { back } = app.overlay else {
-        return;
-    };
+pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect, back: usize) {
     let title = "stderr, connections and notes (j k scroll, Esc closes)";
     let inner = window(app, frame, area, (u16::MAX, u16::MAX), title);
     let Some(tab) = app.tabs.get(app.tab) else {
@@ -50,9 +47,7 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     if lines.is_empty() {
         lines.push(Line::from(span(app, StyleRole::Faint, " nothing so far")));
     }
-    if let Overlay::Events { back: kept } = &mut app.overlay {
-        *kept = back;
-    }
+    app.overlay = Overlay::Events { back };
     frame.render_widget(Paragraph::new(lines), inner);
 }
 

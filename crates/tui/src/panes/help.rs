@@ -18,10 +18,7 @@ const NARROW: u16 = 60;
 /// There it begins at this column.
 const BELOW: usize = 2;
 
-pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
-    let Overlay::Help { top } = app.overlay else {
-        return;
-    };
+pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect, top: usize) {
     let title = "Keys (j k scroll, Esc closes)";
     let inner = window(app, frame, area, (110, u16::MAX), title);
     let is_narrow = inner.width < NARROW;
@@ -56,9 +53,7 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     }
     let last = lines.len().saturating_sub(usize::from(inner.height));
     let top = top.min(last);
-    if let Overlay::Help { top: kept } = &mut app.overlay {
-        *kept = top;
-    }
+    app.overlay = Overlay::Help { top };
     let shown: Vec<Line<'static>> = lines.into_iter().skip(top).collect();
     frame.render_widget(Paragraph::new(shown), inner);
 }

@@ -9,13 +9,10 @@ use ratatui::widgets::Paragraph;
 
 use super::overlay::window;
 use super::{cut, span, style};
-use crate::app::{App, Overlay};
+use crate::app::App;
 use crate::theme::StyleRole;
 
-pub(crate) fn breakpoints(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
-    let Overlay::Breakpoints { selected } = app.overlay else {
-        return;
-    };
+pub(crate) fn breakpoints(app: &App, frame: &mut Frame<'_>, area: Rect, selected: usize) {
     let title = "Breakpoints (B adds, d removes, Esc closes)";
     let height = app.proxy.breakpoints.len().clamp(3, 20) as u16 + 2;
     let inner = window(app, frame, area, (78, height), title);
@@ -52,10 +49,7 @@ pub(crate) fn breakpoints(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines), inner);
 }
 
-pub(crate) fn rules(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
-    let Overlay::Rules { top } = app.overlay else {
-        return;
-    };
+pub(crate) fn rules(app: &App, frame: &mut Frame<'_>, area: Rect, top: usize) {
     let rules = &app.proxy.rules;
     let title = match &rules.file {
         Some(file) => format!("Rules of {} (Esc closes)", sanitize(file)),

@@ -6,9 +6,9 @@ use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
+use ratatui_textarea::{CursorMove, DataCursor, TextArea};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::detail::on_screen;
 use super::{counted, diff, events, framed, help, lists, servers, span, style, wrapped};
 use crate::app::{App, Overlay};
 use crate::command::UiCommand;
@@ -18,13 +18,13 @@ use crate::theme::StyleRole;
 pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     match app.overlay {
         Overlay::None | Overlay::Prompt(..) | Overlay::Editor(_) => {}
-        Overlay::Help { .. } => help::draw(app, frame, area),
+        Overlay::Help { top } => help::draw(app, frame, area, top),
         Overlay::ConfirmQuit => confirm_quit(app, frame, area),
         Overlay::ConfirmLeave => confirm_leave(app, frame, area),
         Overlay::Notice(_) => notice(app, frame, area),
-        Overlay::Breakpoints { .. } => lists::breakpoints(app, frame, area),
-        Overlay::Rules { .. } => lists::rules(app, frame, area),
-        Overlay::Events { .. } => events::draw(app, frame, area),
+        Overlay::Breakpoints { selected } => lists::breakpoints(app, frame, area, selected),
+        Overlay::Rules { top } => lists::rules(app, frame, area, top),
+        Overlay::Events { back } => events::draw(app, frame, area, back),
         Overlay::Servers(_) => servers::draw(app, frame, area),
         Overlay::Diff(_) => diff::draw(app, frame, area),
     }
@@ -207,25 +207,28 @@ pub(crate) fn editor(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
     }
     frame.render_widget(Clear, area);
     let inner = framed(frame, block, area);
-    let (width, height) = (usize::from(inner.width), usize::from(inner.height));
-    let (top, left) = editor.area.scroll(width, height);
-    let (row, column) = editor.area.cursor();
-    let lines = editor.area.lines().iter().enumerate();
-    let lines: Vec<Line<'static>> = lines
-        .skip(top)
-        .take(height)
-        .map(|(place, text)| {
-            let text = on_screen(text, &mut left.clone(), &mut width.clone());
-            match place == row {
-                true => Line::styled(text, plain),
-                false => Line::raw(text),
-            }
-        })
-        .collect();
-    frame.render_widget(Paragraph::new(lines), inner);
+    if inner.as_size() != editor.drawn_size {
+        editor.drawn_size = inner.as_size();
+        scroll_to_start(&mut editor.area);
+    }
+    editor.area.set_cursor_line_style(plain);
+    editor.area.set_cursor_style(plain);
+    frame.render_widget(&editor.area, inner);
+    let cursor = editor.area.screen_cursor();
+    let (top, left) = editor.area.scroll_offset();
     let place = Position::new(
-        inner.x + (column - left) as u16,
-        inner.y + (row - top) as u16,
+        inner.x + (cursor.col as u16).saturating_sub(left),
+        inner.y + (cursor.row as u16).saturating_sub(top),
     );
     frame.set_cursor_position(place);
+}
+
+/// Shows the text from its start again, as far as the cursor lets it: what was scrolled away on a smaller screen may fit now.
+fn scroll_to_start(area: &mut TextArea<'_>) {
+    let DataCursor(row, column) = area.cursor();
+    let (top, left) = area.scroll_offset();
+    let back = |by: u16| -i16::try_from(by).unwrap_or(i16::MAX);
+    // This takes the cursor along.
+    area.scroll((back(top), back(left)));
+    area.move_cursor(CursorMove::Jump(row as u16, column as u16));
 }

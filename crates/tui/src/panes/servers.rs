@@ -71,7 +71,7 @@ pub(crate) fn draw(app: &mut App, frame: &mut Frame<'_>, area: Rect) {
 /// As long as no client is connected: what to put into a client's config, or only the URL where the servers need the room.
 /// Gives the rest of the area.
 fn draw_invitation(app: &App, frame: &mut Frame<'_>, area: Rect) -> Rect {
-    let Some((url, config)) = app.client_address().zip(app.client_config()) else {
+    let Some((url, config)) = app.listen_url.as_deref().zip(app.client_config()) else {
         return area;
     };
     if app.proxy.clients() > 0 {

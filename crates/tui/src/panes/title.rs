@@ -197,7 +197,7 @@ fn peers(clients: Option<String>, target: &str, transport: &str, room: usize) ->
 
 /// Where clients connect, or how they speak where their address is not known. Nothing for one over stdio.
 fn clients(app: &App) -> Option<String> {
-    let clients = match (app.client_address(), app.proxy.hello.client.as_str()) {
+    let clients = match (app.listen_url.as_deref(), app.proxy.hello.client.as_str()) {
         (Some(url), _) => url,
         (None, "" | "stdio") => return None,
         (None, "in_process") => "client in this process",

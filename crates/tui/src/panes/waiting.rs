@@ -46,7 +46,7 @@ fn texts(app: &App) -> Vec<(StyleRole, String)> {
         }
         (ProxyStatus::Live, _) => {}
     }
-    let Some((url, config)) = app.client_address().zip(app.client_config()) else {
+    let Some((url, config)) = app.listen_url.as_deref().zip(app.client_config()) else {
         let waiting = match app.proxy.hello.client.as_str() {
             "stdio" => {
                 "Waiting for the client's first message (the client is connected over stdio)."

@@ -1,6 +1,8 @@
 //! JSON over several lines, token by token: a parser that makes values would lose digits, order and duplicate keys,
 //! which are often just what is looked for.
 
+use mcp_proxy_wire::json::string_end;
+
 use super::pieces::{push, push_token};
 use super::{BodyLine, MOST_LINES, TextPieceKind};
 
@@ -22,7 +24,7 @@ pub(super) fn lay_out(json: &str) -> (Vec<BodyLine>, usize) {
             return (layout.lines, json.len() - rest.len());
         }
         let len = match first {
-            '"' => string_len(rest),
+            '"' => string_end(rest.as_bytes(), 0),
             '{' | '[' | '}' | ']' | ',' | ':' => 1,
             _ => scalar_len(rest),
         };
@@ -166,21 +168,6 @@ impl JsonLayout {
         let line = std::mem::replace(&mut self.line, next);
         if !line.pieces.is_empty() {
             self.lines.push(line);
-        }
-    }
-}
-
-/// Length of the string at the beginning, with its quotes; all of the text if it does not end.
-fn string_len(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = 1;
-    loop {
-        match bytes.get(at) {
-            Some(b'"') => return at + 1,
-            // What is escaped may be a part of a longer character; its other bytes are passed over one by one.
-            Some(b'\\') => at += 2,
-            Some(_) => at += 1,
-            None => return bytes.len(),
         }
     }
 }

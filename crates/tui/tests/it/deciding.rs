@@ -133,23 +133,10 @@ pub fn two_held() -> TestUi {
 #[test]
 fn what_somebody_else_decides_stays_selected() {
     let mut stage = two_held();
-    stage.let_go(1);
-    assert_eq!(stage.selected(), Some(10), "the next is not selected");
-    stage.complains(&["#10"]);
-    // The record says by whom.
-    stage
-        .record
-        .verdict("forward", 10)
-        .by("user (ctl, pid 9)")
-        .why("")
-        .write();
-    stage.record.flush();
-    stage.notice("rows", json!({"upto": 11}));
     let by = "user (ctl, pid 9)";
-    stage.until("it is told", |app| {
-        let said = app.status.as_ref();
-        said.is_some_and(|said| said.text.contains(by))
-    });
+    stage.forwarded_by(1, by, "");
+    assert_eq!(stage.selected(), Some(10), "the next is not selected");
+    stage.complains(&["#10", by]);
     for key in ["F5", "F6", "F8", "x"] {
         stage.press(&[key]);
         assert_eq!(stage.asked(), [], "{key}");

@@ -63,7 +63,7 @@ fn the_clock_stands_still_while_the_message_is_in_an_editor() {
     assert!(stage.screen(120, 40).contains("54 s left"));
     stage.press(&["F6"]);
     assert_eq!(stage.edits, [json!({"hold": 1, "open": true})]);
-    assert_eq!(stage.app.proxy.held[0].clock, HoldClock::Stopped);
+    assert_eq!(stage.app.proxy.held[0].row.clock, HoldClock::Stopped);
     let screen = stage.screen(80, 24);
     assert!(screen.contains("clock stopped"), "{screen}");
     stage.now += std::time::Duration::from_secs(30);
@@ -74,7 +74,7 @@ fn the_clock_stands_still_while_the_message_is_in_an_editor() {
     );
     stage.press(&["esc"]);
     assert_eq!(stage.edits[1], json!({"hold": 1, "open": false}));
-    assert_eq!(stage.app.proxy.held[0].clock, HoldClock::Running);
+    assert_eq!(stage.app.proxy.held[0].row.clock, HoldClock::Running);
     // In $EDITOR too, and when that fails.
     stage.press(&["E"]);
     assert_eq!(stage.edits[2]["open"], true);
@@ -398,14 +398,14 @@ fn a_refused_edit_under_another_window_is_a_draft_and_the_clock_runs_again() {
     stage.answer(Err("no"));
     assert!(matches!(stage.app.overlay, Overlay::Help { .. }));
     assert_eq!(stage.edits.last(), Some(&json!({"hold": 1, "open": false})));
-    assert_eq!(stage.app.proxy.held[0].clock, HoldClock::Running);
+    assert_eq!(stage.app.proxy.held[0].row.clock, HoldClock::Running);
     stage.press(&["esc", "F6"]);
     assert!(editor(&stage).text().contains("plan.md"));
     // Where the message was opened again meanwhile, its clock stays stopped.
     stage.press(&["ctrl-s", "F6"]);
     stage.answer(Err("no"));
     assert_eq!(stage.edits.last(), Some(&json!({"hold": 1, "open": true})));
-    assert_eq!(stage.app.proxy.held[0].clock, HoldClock::Stopped);
+    assert_eq!(stage.app.proxy.held[0].row.clock, HoldClock::Stopped);
 }
 
 #[test]

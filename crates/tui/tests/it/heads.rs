@@ -55,9 +55,18 @@ fn over_http() -> SampleRecord {
     record
 }
 
+/// The session, live.
+fn live() -> TestUi {
+    let mut stage = TestUi::live(over_http());
+    stage
+        .app
+        .show_program_output("listening on http://127.0.0.1:8888/mcp");
+    stage
+}
+
 /// An answer in an event stream, with all headers.
 pub fn opened() -> TestUi {
-    let mut stage = TestUi::live(over_http());
+    let mut stage = live();
     stage.command("2");
     stage.press(&["H"]);
     stage
@@ -65,7 +74,7 @@ pub fn opened() -> TestUi {
 
 /// The request, folded as it is at first.
 pub fn folded() -> TestUi {
-    let mut stage = TestUi::live(over_http());
+    let mut stage = live();
     stage.command("1");
     stage
 }

@@ -105,14 +105,8 @@ fn deciding(user: &mut Notices) {
     user.keys(&["s"]);
     user.answer(json!({}));
     user.at("decided by somebody else", two_held());
-    user.stage.let_go(1);
+    user.stage.forwarded_by(1, "user (ctl, pid 9)", "");
     user.tell("the notice");
-    let verdict = user.stage.record.verdict("forward", 10);
-    verdict.by("user (ctl, pid 9)").why("").write();
-    user.stage.record.flush();
-    user.stage.notice("rows", json!({"upto": 11}));
-    user.stage.until("it is told", |app| app.status.is_some());
-    user.tell("the record");
     user.keys(&["F5"]);
     user.at("a held notification", listed());
     user.stage.hold(1, 3, "intercept");

@@ -60,20 +60,12 @@ fn the_title_says_where_clients_connect() {
     let title = |stage: &mut TestUi| stage.screen(100, 20).lines().next().unwrap().to_owned();
     let mut stage = TestUi::with(record::ordinary(), hello());
     let over_stdio = title(&mut stage);
-    let record = record::ordinary();
-    let mut rows = rows(&record);
-    let headers = json!([["host", "127.0.0.1:8888"]]);
-    rows[0]["http"] =
-        json!({"method": "POST", "target": "/mcp", "version": "HTTP/1.1", "headers": headers});
     let mut hello = hello();
     hello["client"] = json!("streamable_http");
-    let mut stage = TestUi::with(record, hello);
+    let mut stage = TestUi::with(record::ordinary(), hello.clone());
     let over_http = title(&mut stage);
-    let params = json!({"from": 1, "limit": 1000, "raw": true});
-    let portion = json!({"rows": rows, "next": null, "first": 1, "upto": 9});
-    stage.expect("get", params, Ok(portion));
-    stage.all_read(9);
-    stage.settle();
+    hello["listens"] = json!("http://127.0.0.1:8888/mcp");
+    let mut stage = TestUi::with(record::ordinary(), hello);
     let at_address = title(&mut stage);
     assert!(at_address.contains("http://127.0.0.1:8888/mcp → python"));
     insta::assert_snapshot!("titles", [over_stdio, over_http, at_address].join("\n"));

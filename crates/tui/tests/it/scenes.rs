@@ -162,10 +162,10 @@ fn decided_elsewhere() -> TestUi {
         .why(why)
         .write();
     stage.record.flush();
-    stage.let_go(1);
-    stage.until("it is told", |app| {
-        let said = app.status.as_ref();
-        said.is_some_and(|said| said.text.contains("timeout"))
+    stage.forwarded_by(1, "timeout", why);
+    stage.until("the verdict is read", |app| {
+        let told = app.tabs[0].view.message_with_context(10);
+        told.is_ok_and(|told| told.message.verdicts.len() == 2)
     });
     stage
 }
@@ -312,7 +312,7 @@ fn badges() -> TestUi {
 /// Somebody else decided about the message in the editor.
 fn closed_editor() -> TestUi {
     let mut stage = editing();
-    stage.let_go(1);
+    stage.forwarded_by(1, "user (ctl, pid 9)", "");
     stage
 }
 

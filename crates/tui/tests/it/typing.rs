@@ -42,7 +42,7 @@ fn a_filter_is_typed_changed_and_taken_away() {
     let Overlay::Prompt(_, input) = &stage.app.overlay else {
         panic!("nothing is typed");
     };
-    assert_eq!(input.text(), "read_file");
+    assert_eq!(input.lines(), ["read_file"]);
     stage.press(&["esc", "ctrl-l"]);
     stage.all_read(9);
     assert_eq!(shown(&mut stage).len(), 9);
