@@ -114,7 +114,6 @@ pub async fn carry(
     injections.close();
     // The pump that continues is the one that ran: dropped in the middle of a write, it would lose the rest of it.
     drop(up_run);
-    // What follows happens once. It is boxed where it is large: a conversation that idles would have room for it.
     let end = match first {
         None => {
             drop(down_run);
@@ -124,13 +123,13 @@ pub async fn carry(
             let writers = (&to_server, &to_client);
             let settling = until_settled(connection, down_run, &settle, writers, options);
             let settled = tokio::select! {
-                ended = Box::pin(settling) => Some(ended),
+                ended = settling => Some(ended),
                 () = &mut stop => None,
             };
             match settled {
                 None => CarryEnd::Stopped,
                 Some(ended) => tokio::select! {
-                    end = Box::pin(drain(ended, &mut down, &to_client, &to_server, options)) => end,
+                    end = drain(ended, &mut down, &to_client, &to_server, options) => end,
                     () = &mut stop => CarryEnd::Stopped,
                 },
             }
@@ -152,14 +151,12 @@ pub async fn carry(
                 Ok(PumpEnd::Read(end)) => end,
                 _ => written,
             };
-            let ending = end_after_server(reason, &mut up, &to_client, &mut stop, options);
-            Box::pin(ending).await
+            end_after_server(reason, &mut up, &to_client, &mut stop, options).await
         }
         Some((Side::Server, PumpEnd::Read(end))) => {
             drop(down_run);
             let end = down.explain(end);
-            let ending = end_after_server(end, &mut up, &to_client, &mut stop, options);
-            Box::pin(ending).await
+            end_after_server(end, &mut up, &to_client, &mut stop, options).await
         }
         // No pump is asked to settle before the client has ended.
         Some((_, PumpEnd::Settled)) | Some((Side::Server, PumpEnd::Written(LinkEnd::Closed))) => {

@@ -73,15 +73,11 @@ impl FrameReader for QueueReader {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(async move {
             into.push(*self.0.recv().await.ok_or(LinkEnd::Closed)?);
-            self.read_ready(into);
+            while let Ok(frame) = self.0.try_recv() {
+                into.push(*frame);
+            }
             Ok(())
         })
-    }
-
-    fn read_ready(&mut self, into: &mut Vec<Frame>) {
-        while let Ok(frame) = self.0.try_recv() {
-            into.push(*frame);
-        }
     }
 }
 

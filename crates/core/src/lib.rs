@@ -7,7 +7,6 @@
 
 #![warn(unreachable_pub)]
 
-mod background;
 mod carry;
 mod connection;
 mod connections;
@@ -30,7 +29,6 @@ pub mod rules;
 mod step;
 mod unredacted_messages;
 
-pub use background::run_in_background;
 pub use carry::{CarryEnd, CarryOptions, carry};
 pub use connection::{ClientStreams, Connection, NewConnection};
 pub use connections::ConnectionRegistry;

@@ -24,11 +24,6 @@ pub trait FrameReader: Send {
     /// Waits for at least one frame and appends all that are ready. Safe to cancel: nothing read is lost.
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>>;
 
-    /// Appends what has come meanwhile, if that is known without asking the system. An end is told by the next read.
-    fn read_ready(&mut self, into: &mut Vec<Frame>) {
-        let _ = into;
-    }
-
     /// After an end: tells the peer, if it has not been told yet, and waits until that is done.
     fn wind_up(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))

@@ -1,7 +1,7 @@
 //! The life of a message, in one place: record, rules, holds, steps.
 //!
 //! A [`MessagePipeline`] is one direction of one conversation. A pump reads frames, passes all that are ready through the
-//! pipeline together, and writes what comes out. The records of those frames share one `write(2)`, which has
+//! pipeline together, and writes what comes out. The lines of those frames share one `write(2)`, which has
 //! returned before [`MessagePipeline::pass`] does: a message that a peer received is always in the record.
 
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use crate::correlator::Correlation;
 use crate::cut_through::CutThroughMessage;
 use crate::intercept::ReleaseQueueReader;
 use crate::link::{LinkEnd, OutgoingFrame};
-use crate::proxy_run::FlushGeneration;
 use crate::rules::CachedRules;
 use crate::step::{Step, StepContext};
 
@@ -136,32 +135,14 @@ impl MessagePipeline {
         now: Duration,
         output: &mut PipelineOutput,
     ) -> Result<(), LinkEnd> {
-        if let Some(generation) = self.receive(frames, now, output)? {
-            self.connection.run.flush_since(generation)?;
+        let connection = Arc::clone(&self.connection);
+        let mut record_writer = connection.run.lock_record_writer();
+        for frame in frames.drain(..) {
+            let received = self.receive_one(&mut record_writer, frame, now)?;
+            output.forward.extend(received.map(OutgoingFrame::Frame));
         }
-        self.apply(now, output)
-    }
-
-    /// Passes everything that is ready, for pumps: their records share one write with those of other connections that are
-    /// ready as well, and with the frames that `more` finds to have come meanwhile.
-    pub async fn pass_together(
-        &mut self,
-        frames: &mut Vec<Frame>,
-        now: Duration,
-        output: &mut PipelineOutput,
-        more: impl FnOnce(&mut Vec<Frame>),
-    ) -> Result<(), LinkEnd> {
-        if let Some(mut generation) = self.receive(frames, now, output)? {
-            tokio::task::yield_now().await;
-            more(frames);
-            let run = Arc::clone(&self.connection.run);
-            if !frames.is_empty()
-                && let Some(later) = self.receive(frames, run.now(), output)?
-            {
-                generation = generation.with(later);
-            }
-            run.flush_since(generation)?;
-        }
+        connection.run.flush(&mut record_writer)?;
+        drop(record_writer);
         self.apply(now, output)
     }
 
@@ -172,32 +153,16 @@ impl MessagePipeline {
         frame: Frame,
         now: Duration,
     ) -> Result<Option<OutgoingFrame>, LinkEnd> {
-        match self.try_pass(frame, now).await? {
+        match self.try_pass(frame, now)? {
             PassResult::Passed(frame) => Ok(frame),
             PassResult::Held => self.wait_released(|_| {}).await,
         }
     }
 
     /// Passes a single frame without waiting: a message that is held comes out of [`MessagePipeline::wait_released`].
-    pub async fn try_pass(&mut self, frame: Frame, now: Duration) -> Result<PassResult, LinkEnd> {
-        let connection = Arc::clone(&self.connection);
-        let (received, generation) = {
-            let mut record_writer = connection.run.lock_record_writer();
-            let received = self.receive_one(&mut record_writer, frame, now)?;
-            (received, record_writer.generation())
-        };
-        if let Some(generation) = generation {
-            let mut unsent = UnsentOnDrop {
-                connection: &connection,
-                sequence: received.as_ref().and_then(|frame| frame.sequence),
-            };
-            tokio::task::yield_now().await;
-            unsent.sequence = None;
-            connection.run.flush_since(generation)?;
-        }
+    pub fn try_pass(&mut self, frame: Frame, now: Duration) -> Result<PassResult, LinkEnd> {
         let mut output = PipelineOutput::default();
-        output.forward.extend(received.map(OutgoingFrame::Frame));
-        self.apply(now, &mut output)?;
+        self.pass(&mut vec![frame], now, &mut output)?;
         if output.forward.is_empty() && output.reply.is_empty() && self.has_held_messages() {
             return Ok(PassResult::Held);
         }
@@ -226,35 +191,19 @@ impl MessagePipeline {
         Ok(output.forward.pop().or(output.reply.pop()))
     }
 
-    /// Records. The generation tells later whether the lines have been written; `None`: there is no record.
-    fn receive(
-        &mut self,
-        frames: &mut Vec<Frame>,
-        now: Duration,
-        output: &mut PipelineOutput,
-    ) -> Result<Option<FlushGeneration>, LinkEnd> {
-        let connection = Arc::clone(&self.connection);
-        let mut record_writer = connection.run.lock_record_writer();
-        for frame in frames.drain(..) {
-            let received = self.receive_one(&mut record_writer, frame, now)?;
-            output.forward.extend(received.map(OutgoingFrame::Frame));
-        }
-        Ok(record_writer.generation())
-    }
-
     /// The verdicts on what is recorded now: rules and holds first, then the steps.
     fn apply(&mut self, now: Duration, output: &mut PipelineOutput) -> Result<(), LinkEnd> {
         if self.release_queue.is_some() || self.may_hold() {
             self.hold(now, output);
         }
-        let stage = StepContext {
+        let context = StepContext {
             connection: &self.connection,
             direction: self.direction,
             now,
         };
         self.steps
             .iter()
-            .try_for_each(|step| step.apply(&stage, output))
+            .try_for_each(|step| step.apply(&context, output))
     }
 
     /// The same pipeline, for a message whose sender can be told something before its answer, or cannot.
@@ -276,19 +225,6 @@ impl MessagePipeline {
 
     fn transport(&self) -> Transport {
         self.connection.transport_from(self.direction)
-    }
-}
-
-/// Over HTTP a client that leaves drops what passes its message at the moment.
-struct UnsentOnDrop<'a> {
-    connection: &'a Connection,
-    sequence: Option<u64>,
-}
-
-impl Drop for UnsentOnDrop<'_> {
-    fn drop(&mut self) {
-        let why = "the client went away before it was sent";
-        self.connection.undelivered(self.sequence.as_slice(), why);
     }
 }
 

@@ -80,10 +80,8 @@ pub(crate) struct RecordWriter {
     pub(crate) unredacted: UnredactedMessages,
     /// The number of the newest message whose line a reader of the record finds.
     written: u64,
-    /// How often the record was written; lines that were pending before a write are in it.
-    flushes: u64,
-    /// The last of these writes that failed under `--on-record-error stop`: lines that were pending then are lost.
-    failed_flush: Option<u64>,
+    /// How often the record was written.
+    writes: u64,
 }
 
 /// How far a run has come, for those who look at it from outside.
@@ -95,23 +93,6 @@ pub struct RecordProgress {
     pub version: u64,
 }
 
-/// How often the record had been written when the first and the last of some lines became pending.
-#[derive(Clone, Copy)]
-pub(crate) struct FlushGeneration {
-    first: u64,
-    last: u64,
-}
-
-impl FlushGeneration {
-    /// The same for these lines and for later ones.
-    pub(crate) fn with(self, later: FlushGeneration) -> FlushGeneration {
-        FlushGeneration {
-            first: self.first,
-            last: later.last,
-        }
-    }
-}
-
 impl RecordWriter {
     /// The next number and id.
     pub(crate) fn next_number(&mut self, wall: SystemTime) -> (u64, MessageId) {
@@ -120,16 +101,6 @@ impl RecordWriter {
             self.sequence,
             MessageId::new(wall, self.salt, self.sequence),
         )
-    }
-
-    /// What tells later whether the lines that were just added have been written. `None`: there is no record. It is taken
-    /// under the same lock as the lines are added: after that, any thread may write them, or fail to.
-    pub(crate) fn generation(&self) -> Option<FlushGeneration> {
-        self.recorder.as_ref().filter(|sink| sink.is_file())?;
-        Some(FlushGeneration {
-            first: self.flushes,
-            last: self.flushes,
-        })
     }
 }
 
@@ -146,8 +117,7 @@ impl ProxyRun {
                 recorder: options.recorder.map(RecordSink::from),
                 unredacted: UnredactedMessages::default(),
                 written: 0,
-                flushes: 0,
-                failed_flush: None,
+                writes: 0,
             }),
             connections: AtomicU32::new(0),
             warn: options.warn,
@@ -294,7 +264,7 @@ impl ProxyRun {
         match &record_writer.recorder {
             Some(RecordSink::File(_)) => RecordProgress {
                 upto: record_writer.written,
-                version: record_writer.flushes,
+                version: record_writer.writes,
             },
             Some(RecordSink::Memory(ring)) => RecordProgress {
                 upto: record_writer.sequence,
@@ -392,29 +362,12 @@ impl ProxyRun {
         self.failed.notified().await;
     }
 
-    /// Writes what is pending, unless it was written since the generation was taken. A pump yields before it asks for this,
-    /// so that all tasks that are ready add their lines to the same write. That saves writes and nothing depends on it:
-    /// on several threads the write may contain fewer lines.
-    pub(crate) fn flush_since(&self, generation: FlushGeneration) -> Result<(), LinkEnd> {
-        let mut record_writer = self.lock_record_writer();
-        if record_writer
-            .failed_flush
-            .is_some_and(|failed| failed > generation.first)
-        {
-            return Err(record_failed());
-        }
-        match record_writer.flushes == generation.last {
-            true => self.flush(&mut record_writer),
-            false => Ok(()),
-        }
-    }
-
     /// Gives the lines that are pending to the operating system, in one write.
     pub(crate) fn flush(&self, record_writer: &mut RecordWriter) -> Result<(), LinkEnd> {
         let Some(RecordSink::File(recorder)) = &mut record_writer.recorder else {
             return Ok(());
         };
-        record_writer.flushes += 1;
+        record_writer.writes += 1;
         record_writer.written = record_writer.sequence;
         let (outcome, warning) = (recorder.flush(), recorder.warning());
         if let Some(part) = recorder.take_new_part() {
@@ -426,9 +379,6 @@ impl ProxyRun {
         // Once in each outage.
         if let Some(warning) = warning {
             (self.warn)(&warning);
-        }
-        if outcome.is_err() {
-            record_writer.failed_flush = Some(record_writer.flushes);
         }
         outcome.map_err(|error| self.record_failed(&error))
     }

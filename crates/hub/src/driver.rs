@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 
 use mcp_proxy_core::{
     Caller, CarryOptions, Dial, Link, LinkEnd, LostNotifications, MemoryBudget, Peer, ProxyRun,
-    run_in_background,
 };
 use mcp_proxy_spill::{SpillOwner, SpillStore};
 use mcp_proxy_wire::{ErrorCode, Frame, Message, Origin, Side};
@@ -433,10 +432,7 @@ impl HubDriver {
     /// Makes answers ready that are large or go to files. The server that they come from waits, so its messages stay in order.
     fn render(&self, renderings: Vec<AnswerRendering>) {
         for rendering in renderings {
-            let rendered = match rendering.is_large() {
-                true => run_in_background(|| rendering.run()),
-                false => away_from_io(|| rendering.run()),
-            };
+            let rendered = away_from_io(|| rendering.run());
             self.with_hub(|hub| hub.answer_rendered(rendered, Instant::now()));
         }
     }

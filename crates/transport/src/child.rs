@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcp_proxy_core::LinkFailure;
 use mcp_proxy_core::{BoxFuture, Connection, FrameReader, Link, LinkEnd};
 use mcp_proxy_session::{CredentialRedaction, RecordEvent};
-use mcp_proxy_wire::{ErrorCode, Frame, Limits, Side};
+use mcp_proxy_wire::{ErrorCode, Frame, Side};
 use tokio::net::unix::pipe;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -33,8 +33,8 @@ pub struct ChildServer {
     pub shown: String,
     /// What error texts that quote its stderr must not tell.
     pub masks: CredentialRedaction,
-    /// How its lines are cut.
-    pub limits: Limits,
+    /// Bytes of its largest message.
+    pub max_message: usize,
     /// What its stderr lines are handed to besides the record.
     pub on_stderr: StderrCallback,
 }
@@ -61,7 +61,12 @@ impl ChildServer {
         }
         let process = Arc::new(Mutex::new(process));
         let reader = ChildReader {
-            lines: LineReader::new(stdout, Side::Server, self.limits, connection.run.memory()),
+            lines: LineReader::new(
+                stdout,
+                Side::Server,
+                self.max_message,
+                connection.run.memory(),
+            ),
             process: Arc::clone(&process),
             name,
             masks: self.masks.clone(),

@@ -33,7 +33,7 @@ pub(crate) mod pass_through;
 pub(crate) mod pool;
 pub(crate) mod progress_stream;
 pub(crate) mod read_buffers;
-pub(crate) mod relayed_body;
+pub(crate) mod relayed_events;
 pub(crate) mod remote;
 pub(crate) mod request_body;
 pub(crate) mod request_heads;

@@ -89,14 +89,6 @@ impl FrameReader for InboxReader {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.next(into))
     }
-
-    fn read_ready(&mut self, into: &mut Vec<Frame>) {
-        if self.end.is_none()
-            && let Some(first) = self.arrivals.try_recv()
-        {
-            self.take(first, into);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,27 +3,28 @@
 //! Own code instead of a codec, because every byte must survive (empty lines, invalid UTF-8, a last line without
 //! newline) and because all lines that one read delivers travel together to one write.
 
+use std::io;
 use std::os::fd::OwnedFd;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use mcp_proxy_core::{
     BoxFuture, FrameReader, FrameWriter, LinkEnd, MemoryBudget, MemoryPermit, OutgoingFrame,
-    run_in_background,
+    OverBudget,
 };
 use mcp_proxy_wire::{
-    Body, Chunk, ErrorCode, Frame, Limits, LineEnd, LineSplitter, LineUnit, Message, Origin, Side,
-    StreamId, TransportEnvelope, error_response, read_partial_head,
+    Body, ErrorCode, Frame, Id, LineEnd, LineSplitter, LineUnit, Message, MessageEnds, Origin,
+    Side, StreamId, TransportEnvelope, error_response,
 };
 use rustix::event::{PollFd, PollFlags, Timespec};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::refused_message::{RefusedMessage, is_awaited};
+use crate::refused_message::is_awaited;
 
+const READ_SIZE: usize = 64 * 1024;
+/// With less room than this in the buffer, the next read gets a new one.
 const READ_MIN: usize = 16 * 1024;
-const READ_START: usize = 64 * 1024;
-const READ_MAX: usize = 1024 * 1024;
-/// A longer line takes about a millisecond or more to parse.
-const LARGE: usize = 2 * 1024 * 1024;
+/// A longer message is written as it is. Shorter ones are copied together, so that one write takes them all.
+const LARGE: usize = 64 * 1024;
 
 /// Reads lines as frames.
 pub struct LineReader<R> {
@@ -31,45 +32,35 @@ pub struct LineReader<R> {
     side: Side,
     max: usize,
     buffer: BytesMut,
-    /// How large the next buffer is, and the largest.
-    size: usize,
-    size_max: usize,
     splitter: LineSplitter,
     /// For a line whose end has not come.
     memory: MemoryPermit,
     units: Vec<LineUnit>,
-    /// Bytes of the message that is being cut through, and its first ones.
-    cutting: usize,
-    front: Bytes,
-    /// Inside a message that grew over the limit while it was cut through.
-    skipping: bool,
-    /// A line that there was no room for, until its end.
-    refused: Option<RefusedMessage>,
+    /// A line that was given up, until its end.
+    refused: Option<RefusedLine>,
     refusals: Vec<Message>,
     ended: bool,
 }
 
+/// A line that is larger than allowed, or that there is no room for.
+#[derive(Default)]
+struct RefusedLine {
+    over: Option<OverBudget>,
+    /// Its front told who waits for it.
+    is_answered: bool,
+}
+
 impl<R: AsyncRead + Unpin + Send> LineReader<R> {
-    /// Lines from `side`. Over `limits.cut` bytes a line is cut through; over `limits.max`, or if `memory` has no room for it, it is
-    /// refused.
-    pub fn new(io: R, side: Side, limits: Limits, memory: &MemoryBudget) -> LineReader<R> {
+    /// Lines from `side`. One of more than `max` bytes, or that `memory` has no room for, is refused.
+    pub fn new(io: R, side: Side, max: usize, memory: &MemoryBudget) -> LineReader<R> {
         LineReader {
             io,
             side,
-            max: limits.max,
+            max,
             buffer: BytesMut::new(),
-            size: READ_START,
-            // Where messages are collected, their bytes are copied out of this buffer, and a larger one would only stay behind.
-            size_max: match limits.cut {
-                usize::MAX => READ_START,
-                _ => READ_MAX,
-            },
-            splitter: LineSplitter::new(limits),
+            splitter: LineSplitter::new(max),
             memory: memory.permit(),
             units: Vec::new(),
-            cutting: 0,
-            front: Bytes::new(),
-            skipping: false,
             refused: None,
             refusals: Vec::new(),
             ended: false,
@@ -82,148 +73,86 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
                 return Err(LinkEnd::Closed);
             }
             if self.buffer.capacity() < READ_MIN {
-                self.buffer.reserve(self.size);
+                self.buffer.reserve(READ_SIZE);
             }
-            let room = self.buffer.capacity();
             // A reset pipe or socket is an end like any other; what was read before stands.
             let read = self.io.read_buf(&mut self.buffer).await.unwrap_or(0);
             if read == 0 {
                 self.ended = true;
                 self.splitter.finish(&mut self.units);
             } else {
-                // A read that filled the buffer tells of large messages: fewer, larger reads.
-                if read == room {
-                    self.size = (self.size * 2).min(self.size_max);
-                }
                 let bytes = self.buffer.split().freeze();
-                self.read_refused(&bytes, into);
                 self.splitter.push(bytes, &mut self.units);
             }
             self.take_units(into);
-            if let Err(over) = self.memory.resize(self.splitter.held()) {
-                let refused = RefusedMessage::new(over, &self.splitter.give_up());
-                match refused.early_answer(self.side) {
-                    Some(answer) => self.refuse(Some(answer), into),
-                    None => self.refused = Some(refused),
-                }
+            let over = self.memory.resize(self.splitter.held()).err();
+            if over.is_some() {
+                self.splitter.give_up();
             }
+            self.begin_refusal(over, into);
         }
         Ok(())
-    }
-
-    /// More of a line that was given up.
-    fn read_refused(&mut self, bytes: &[u8], into: &mut Vec<Frame>) {
-        let Some(mut refused) = self.refused.take() else {
-            return;
-        };
-        let end = memchr::memchr(b'\n', bytes);
-        refused.add(&bytes[..end.unwrap_or(bytes.len())]);
-        match end {
-            Some(_) => self.refuse(refused.answer(self.side), into),
-            None => self.refused = Some(refused),
-        }
     }
 
     fn take_units(&mut self, into: &mut Vec<Frame>) {
         // Put back below: the next read fills it again without an allocation.
         let mut units = std::mem::take(&mut self.units);
         for unit in units.drain(..) {
-            let mut envelope = TransportEnvelope::Line(LineEnd::Lf);
-            let body = match unit {
+            match unit {
                 LineUnit::Line { wire, message } => {
-                    envelope = TransportEnvelope::Line(line_end(&wire[message.len()..]));
-                    Body::Whole(parse(message))
+                    let end = line_end(&wire[message.len()..]);
+                    into.push(Frame::new(
+                        StreamId::Only,
+                        self.side.into(),
+                        TransportEnvelope::Line(end),
+                        Body::Whole(Message::parse(message)),
+                    ));
                 }
-                LineUnit::More(_) if self.skipping => continue,
-                LineUnit::Close(_) if self.skipping => {
-                    self.skipping = false;
-                    continue;
-                }
-                LineUnit::Open(chunk) => {
-                    self.cutting = chunk.message.len();
-                    self.front = chunk.message.clone();
-                    Body::Open(chunk)
-                }
-                LineUnit::More(chunk) => {
-                    self.cutting += chunk.message.len();
-                    Body::More(chunk)
-                }
-                LineUnit::Close(chunk) => {
-                    envelope =
-                        TransportEnvelope::Line(line_end(&chunk.wire[chunk.message.len()..]));
-                    self.cutting += chunk.message.len();
-                    Body::Close(chunk)
-                }
-                LineUnit::TooLarge { front, .. } => {
-                    self.refuse_too_large(&front, into);
-                    continue;
-                }
-            };
-            if self.cutting > self.max {
-                self.break_off(body, into);
-                continue;
+                LineUnit::GivenUp(ends) => self.finish_refusal(&ends, into),
             }
-            if matches!(body, Body::Close(_)) {
-                self.end_of_cutting();
-            }
-            into.push(frame(self.side, envelope, body));
         }
         self.units = units;
     }
 
-    /// A message has grown over the limit while it was cut through. What is on its way cannot be taken back: it ends
-    /// there as a broken line, the rest is skipped, and the conversation continues.
-    fn break_off(&mut self, grown: Body, into: &mut Vec<Frame>) {
-        if !matches!(grown, Body::Open(_)) {
-            let end = Chunk {
-                wire: Bytes::from_static(b"\n"),
-                message: Bytes::new(),
-            };
-            into.push(frame(
-                self.side,
-                TransportEnvelope::Line(LineEnd::Lf),
-                Body::Close(end),
-            ));
+    /// Answers a line that was given up just now, if its front tells whom.
+    fn begin_refusal(&mut self, over: Option<OverBudget>, into: &mut Vec<Frame>) {
+        let Some(ends) = self.splitter.given_up() else {
+            return;
+        };
+        if self.refused.is_some() {
+            return;
         }
-        self.skipping = !matches!(grown, Body::Close(_));
-        let front = self.end_of_cutting();
-        self.refuse_too_large(&front, into);
+        let head = ends.front_head();
+        let is_answered = head.id.is_some() && is_awaited(self.side, &head);
+        self.refused = Some(RefusedLine { over, is_answered });
+        if is_answered {
+            self.refuse(over, head.id.as_ref(), into);
+        }
     }
 
-    fn end_of_cutting(&mut self) -> Bytes {
-        self.cutting = 0;
-        std::mem::take(&mut self.front)
-    }
-
-    fn refuse_too_large(&mut self, front: &[u8], into: &mut Vec<Frame>) {
-        let (side, max) = (self.side, self.max);
-        let text = format!("the {side} sent a message of more than {max} bytes (--max-message)");
-        let head = read_partial_head(front, b"");
-        let error = || error_response(head.id.as_ref(), ErrorCode::TOO_LARGE, &text, None);
-        self.refuse(is_awaited(side, &head).then(error), into);
+    /// A line that was given up has ended.
+    fn finish_refusal(&mut self, ends: &MessageEnds, into: &mut Vec<Frame>) {
+        let refused = self.refused.take().unwrap_or_default();
+        let head = ends.head();
+        if !refused.is_answered && is_awaited(self.side, &head) {
+            self.refuse(refused.over, head.id.as_ref(), into);
+        }
     }
 
     /// What a server sent is answered onward in its place, what a client sent is answered back.
-    fn refuse(&mut self, answer: Option<Message>, into: &mut Vec<Frame>) {
-        match self.side {
-            Side::Client => self.refusals.extend(answer),
-            Side::Server => {
-                let own = |answer| Frame::message(StreamId::Only, Origin::Proxy, answer);
-                into.extend(answer.map(own));
+    fn refuse(&mut self, over: Option<OverBudget>, id: Option<&Id>, into: &mut Vec<Frame>) {
+        let answer = match over {
+            Some(over) => over.answer(id),
+            None => {
+                let text = too_large_text(self.side, self.max);
+                error_response(id, ErrorCode::TOO_LARGE, &text, None)
             }
+        };
+        match self.side {
+            Side::Client => self.refusals.push(answer),
+            Side::Server => into.push(Frame::message(StreamId::Only, Origin::Proxy, answer)),
         }
     }
-}
-
-fn parse(line: Bytes) -> Message {
-    match line.len() > LARGE {
-        true => run_in_background(|| Message::parse(line)),
-        false => Message::parse(line),
-    }
-}
-
-fn frame(side: Side, envelope: TransportEnvelope, body: Body) -> Frame {
-    Frame::new(StreamId::Only, side.into(), envelope, body)
 }
 
 impl<R: AsyncRead + Unpin + Send> FrameReader for LineReader<R> {
@@ -245,14 +174,12 @@ fn line_end(bytes: &[u8]) -> LineEnd {
 }
 
 /// The end of a side that sent a message over the limit.
-pub(crate) fn too_large(side: Side, seen: usize, max: usize) -> LinkEnd {
-    LinkEnd::failed(
-        side,
-        ErrorCode::TOO_LARGE,
-        format!(
-            "the {side} sent a message of more than {max} bytes (--max-message); {seen} were read"
-        ),
-    )
+pub(crate) fn too_large(side: Side, max: usize) -> LinkEnd {
+    LinkEnd::failed(side, ErrorCode::TOO_LARGE, too_large_text(side, max))
+}
+
+fn too_large_text(side: Side, max: usize) -> String {
+    format!("the {side} sent a message of more than {max} bytes (--max-message)")
 }
 
 /// Writes frames as lines.
@@ -296,81 +223,68 @@ impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
     }
 
     async fn put(&mut self, frames: &mut Vec<OutgoingFrame>) -> Result<(), LinkEnd> {
-        let Some(io) = &mut self.io else {
-            return Err(LinkEnd::Closed);
-        };
-        // What has begun to be written in pieces is never known to be unwritten.
-        let mut in_buffer = 0;
-        for (place, outgoing) in frames.iter().enumerate() {
+        let mut sent = 0;
+        if let Err(error) = self.write_lines(frames, &mut sent).await {
+            self.buffer.clear();
+            let unwritten = first_unwritten(frames, sent);
+            frames.drain(..unwritten);
+            return Err(error.map_or(LinkEnd::Closed, |error| gone(self.side, &error)));
+        }
+        frames.clear();
+        Ok(())
+    }
+
+    /// Writes all lines and counts the bytes that were taken. Fails without an error if the writer is closed.
+    async fn write_lines(
+        &mut self,
+        frames: &[OutgoingFrame],
+        sent: &mut usize,
+    ) -> Result<(), Option<io::Error>> {
+        let io = self.io.as_mut().ok_or(None)?;
+        for outgoing in frames {
             let (OutgoingFrame::Frame(frame) | OutgoingFrame::Replacement { frame, .. }) = outgoing
             else {
                 continue;
             };
-            let opens = matches!(frame.body, Body::Open(_));
-            match &frame.body {
-                Body::Empty => {}
-                Body::Whole(message) => {
-                    let end = match frame.envelope {
-                        TransportEnvelope::Line(end) => end,
-                        _ => LineEnd::Lf,
-                    };
-                    if std::mem::take(&mut self.unterminated) {
-                        self.buffer.push(b'\n');
-                    }
-                    self.buffer.extend_from_slice(message.raw());
-                    self.buffer.extend_from_slice(end.as_bytes());
-                    self.unterminated = end == LineEnd::Missing;
-                }
-                Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk) => {
-                    if opens && std::mem::take(&mut self.unterminated) {
-                        self.buffer.push(b'\n');
-                    }
-                    // Large bytes are not copied once more; small ones before them keep their place.
-                    let mut written = Ok(());
-                    if !self.buffer.is_empty() {
-                        written = io.write_all(&self.buffer).await;
-                        self.buffer.clear();
-                    }
-                    if written.is_ok() {
-                        written = io.write_all(&chunk.wire).await;
-                    }
-                    if let Err(error) = written {
-                        frames.clear();
-                        return Err(gone(self.side, &error));
-                    }
-                    in_buffer = place + 1;
-                    if let Some(last) = chunk.wire.last() {
-                        self.unterminated = *last != b'\n';
-                    }
-                }
+            let Body::Whole(message) = &frame.body else {
+                continue;
+            };
+            let end = match frame.envelope {
+                TransportEnvelope::Line(end) => end,
+                _ => LineEnd::Lf,
+            };
+            if std::mem::take(&mut self.unterminated) {
+                self.buffer.push(b'\n');
             }
-        }
-        if !self.buffer.is_empty() {
-            let written = write_counted(io, &self.buffer).await;
-            self.buffer.clear();
-            self.buffer.shrink_to(READ_MAX);
-            if let Err((bytes, error)) = written {
-                let unwritten = first_unwritten(&frames[in_buffer..], bytes);
-                frames.drain(..in_buffer + unwritten);
-                return Err(gone(self.side, &error));
+            if message.len() > LARGE {
+                write_counted(io, &self.buffer, sent).await?;
+                self.buffer.clear();
+                write_counted(io, message.raw(), sent).await?;
+            } else {
+                self.buffer.extend_from_slice(message.raw());
             }
+            self.buffer.extend_from_slice(end.as_bytes());
+            self.unterminated = end == LineEnd::Missing;
         }
-        frames.clear();
-        io.flush().await.map_err(|e| gone(self.side, &e))
+        write_counted(io, &self.buffer, sent).await?;
+        self.buffer.clear();
+        self.buffer.shrink_to(LARGE);
+        io.flush().await?;
+        Ok(())
     }
 }
 
-/// Writes all bytes. A failure says how many were taken before it.
+/// Writes all bytes and counts those that were taken, also before a failure.
 async fn write_counted(
     io: &mut (impl AsyncWrite + Unpin),
     bytes: &[u8],
-) -> Result<(), (usize, std::io::Error)> {
-    let mut written = 0;
-    while written < bytes.len() {
-        match io.write(&bytes[written..]).await {
-            Ok(0) => return Err((written, std::io::ErrorKind::WriteZero.into())),
-            Ok(taken) => written += taken,
-            Err(error) => return Err((written, error)),
+    sent: &mut usize,
+) -> io::Result<()> {
+    let end = *sent + bytes.len();
+    while *sent < end {
+        match io.write(&bytes[bytes.len() - (end - *sent)..]).await? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            taken => *sent += taken,
         }
     }
     Ok(())
@@ -396,7 +310,7 @@ fn first_unwritten(frames: &[OutgoingFrame], bytes: usize) -> usize {
     frames.len()
 }
 
-fn gone(side: Side, error: &std::io::Error) -> LinkEnd {
+fn gone(side: Side, error: &io::Error) -> LinkEnd {
     match side {
         Side::Client => LinkEnd::Closed,
         Side::Server => LinkEnd::failed(
@@ -440,7 +354,6 @@ impl<W: AsyncWrite + Unpin + Send> FrameWriter for LineWriter<W> {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
     use std::pin::Pin;
     use std::task::{Context, Poll};
 
@@ -482,39 +395,6 @@ mod tests {
             let mut frames = vec![frame().into(), frame().into()];
             assert!(writer.write(&mut frames).await.is_err());
             assert_eq!(frames.len(), left, "{taken} bytes were taken");
-        }
-    }
-
-    #[tokio::test]
-    async fn the_end_of_a_large_line_is_told_with_its_last_piece() {
-        let limits = Limits {
-            cut: 16,
-            max: 1 << 20,
-        };
-        let large = format!(r#"{{"id":1,"method":"{}"}}"#, "x".repeat(100));
-        for (ending, expected) in [
-            ("\n", LineEnd::Lf),
-            ("\r\n", LineEnd::CrLf),
-            ("", LineEnd::Missing),
-        ] {
-            let wire = format!("{large}{ending}");
-            let mut reader = LineReader::new(
-                wire.as_bytes(),
-                Side::Client,
-                limits,
-                &MemoryBudget::default(),
-            );
-            let mut last = None;
-            let mut frames = Vec::new();
-            while reader.read(&mut frames).await.is_ok() {
-                last = frames.drain(..).last().or(last);
-            }
-            let last = last.unwrap();
-            assert!(matches!(last.body, Body::Close(_)));
-            let TransportEnvelope::Line(end) = last.envelope else {
-                panic!("{:?}", last.envelope);
-            };
-            assert_eq!(end, expected, "{ending:?}");
         }
     }
 }

@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 
 use mcp_proxy_core::{Link, MemoryBudget};
-use mcp_proxy_wire::{Limits, Side};
+use mcp_proxy_wire::Side;
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
@@ -51,7 +51,7 @@ pub fn stdin_is_a_channel() -> bool {
 }
 
 /// The link to the client that started us.
-pub fn own_link(limits: Limits, memory: &MemoryBudget) -> io::Result<(Link, StdioModeGuard)> {
+pub fn own_link(max_message: usize, memory: &MemoryBudget) -> io::Result<(Link, StdioModeGuard)> {
     let mut restore = StdioModeGuard::default();
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     let output = io::stdout().as_fd().try_clone_to_owned()?;
@@ -61,7 +61,7 @@ pub fn own_link(limits: Limits, memory: &MemoryBudget) -> io::Result<(Link, Stdi
     };
     let reader = own_input(input, &mut restore)?;
     let writer = own_output(output, &mut restore)?;
-    let reader = LineReader::new(reader, Side::Client, limits, memory);
+    let reader = LineReader::new(reader, Side::Client, max_message, memory);
     let mut writer = LineWriter::new(writer, Side::Client);
     if let Some(channel) = channel {
         writer = writer.with_channel(channel);

@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use mcp_proxy_wire::{Limits, LineSplitter, Message, SseSplitter, encode_event};
+use mcp_proxy_wire::{LineSplitter, Message, SseSplitter, encode_event};
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":1234567,"method":"tools/call","params":{"name":"answer-small","arguments":{"text":"hello"}"#;
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"}}"#;
@@ -87,7 +87,7 @@ fn report(name: &str, text: String) {
 fn split(request: &str) {
     let lines = Bytes::from(format!("{request}\n").repeat(400));
     let mut units = Vec::new();
-    let mut splitter = LineSplitter::new(Limits::cut_at(64 * 1024));
+    let mut splitter = LineSplitter::new(usize::MAX);
     let each = measure(|| {
         units.clear();
         splitter.push(lines.clone(), &mut units);
@@ -97,7 +97,7 @@ fn split(request: &str) {
     let events =
         Bytes::from(encode_event(Some("1"), Some("message"), request.as_bytes()).repeat(400));
     let mut units = Vec::new();
-    let mut splitter = SseSplitter::new(Limits::cut_at(64 * 1024));
+    let mut splitter = SseSplitter::new(usize::MAX);
     let each = measure(|| {
         units.clear();
         splitter.push(events.clone(), &mut units);

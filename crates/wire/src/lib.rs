@@ -9,8 +9,8 @@
 //! |---|---|
 //! | `message`, `field`, `id`, `span` | bytes + head, look-ups inside, splices, batches |
 //! | [`json`] | the one JSON cursor and writer |
-//! | `partial_head` | the head of a large body from its two ends |
-//! | `line`, `sse`, `chunk` | cutting a byte stream into messages, whole or cut through, losing no byte |
+//! | `line`, `sse` | cutting a byte stream into messages, losing no byte |
+//! | `message_ends` | what is known of a message that is given up |
 //! | `frame` | a message with its envelope, the two sides, the transports |
 //! | [`headers`] | what each revision says about HTTP headers and status codes |
 //! | `newline` | making a message fit on one line |
@@ -30,8 +30,8 @@ mod id;
 pub mod json;
 mod line;
 mod message;
+mod message_ends;
 mod newline;
-mod partial_head;
 pub mod revision;
 mod scan;
 mod span;
@@ -40,7 +40,7 @@ mod sse;
 pub mod terminal_text;
 mod text;
 
-pub use chunk::{Chunk, Limits};
+pub use chunk::Chunk;
 pub use error::{ErrorCode, error_response};
 pub use field::Field;
 pub use frame::{
@@ -51,8 +51,8 @@ pub use id::{Id, IdKey, ShortBytes};
 pub use json::{JsonToken, JsonWalk, json_string};
 pub use line::{LineSplitter, LineUnit};
 pub use message::{EMBED_DEPTH, Kind, MAX_DEPTH, Message, ResponseShape, SpliceError};
+pub use message_ends::{MessageEnds, PartialHead, open_member_start, read_partial_head};
 pub use newline::{flatten, is_blank};
-pub use partial_head::{PartialHead, open_member_start, read_partial_head};
 pub use revision::{Era, era_of, request_era};
 pub use span::Span;
 pub use spelling::{AmbiguousMember, fold_name};

@@ -5,19 +5,18 @@
 //! block, several `data` lines are joined by `\n`), except that nothing is thrown away.
 
 mod block;
-mod cut_through_event;
 mod splitter;
 
 use bytes::Bytes;
 
-use crate::Chunk;
+use crate::MessageEnds;
 
 pub use splitter::SseSplitter;
 
 /// One block of an event stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SseEvent {
-    /// The raw block with the empty line that ends it. Empty in [`SseUnit::Open`], where the chunks hold it.
+    /// The raw block with the empty line that ends it.
     pub wire: Bytes,
     /// The last `id` field. One with a NUL in it does not count, as the standard says.
     pub id: Option<String>,
@@ -36,24 +35,10 @@ pub struct SseEvent {
 pub enum SseUnit {
     /// A whole block.
     Event(SseEvent),
-    /// The first piece of an event whose data is over [`Limits::cut`](crate::Limits::cut).
-    Open {
-        /// The fields that stood before the data was over it; `wire` and `data` are empty.
-        head: SseEvent,
-        /// The bytes so far.
-        chunk: Chunk,
-    },
-    /// A further piece. The join between two `data` lines is a chunk of its own with an empty `wire`.
-    More(Chunk),
-    /// The last piece, with the empty line that ends the block (unless the stream ended).
-    Close(Chunk),
-    /// A block that was collected grew over [`Limits::max`](crate::Limits::max). The rest of it will be skipped.
-    TooLarge {
-        /// How many bytes of it had come by then.
-        seen: usize,
-        /// The first bytes of its data, up to 64 KiB, for [`head_from_ends`](crate::read_partial_head).
-        front: Bytes,
-    },
+    /// A block is larger than allowed. The rest of it will be skipped.
+    TooLarge,
+    /// The end of a block that was given up: the ends of its data.
+    GivenUp(MessageEnds),
 }
 
 impl SseEvent {
@@ -103,19 +88,6 @@ fn push_data(block: &mut Vec<u8>, data: &[u8]) {
         block.push(b'\n');
         rest = &rest[end..];
         rest = rest.strip_prefix(b"\r\n").unwrap_or(&rest[1..]);
-    }
-}
-
-impl SseUnit {
-    /// The bytes to write on a link of the same kind.
-    pub fn wire(&self) -> &[u8] {
-        match self {
-            SseUnit::Event(event) => &event.wire,
-            SseUnit::Open { chunk, .. } | SseUnit::More(chunk) | SseUnit::Close(chunk) => {
-                &chunk.wire
-            }
-            SseUnit::TooLarge { .. } => &[],
-        }
     }
 }
 

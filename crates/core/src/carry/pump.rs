@@ -2,21 +2,18 @@
 //!
 //! A pump knows when its reader or its writer has ended, and not what that means: that is for [`carry`](super::carry()).
 
-use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Poll;
 use std::time::Duration;
 
 use mcp_proxy_wire::{Body, Direction, ErrorCode, Frame, Origin, Side, StreamId, error_response};
 use tokio::sync::{Mutex, Notify};
-use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::CarryOptions;
 use crate::connection::Connection;
-use crate::link::{BoxFuture, FrameReader, FrameWriter, LinkEnd, LinkFailure, OutgoingFrame};
+use crate::link::{FrameReader, FrameWriter, LinkEnd, LinkFailure, OutgoingFrame};
 use crate::message_pipeline::{MessagePipeline, PipelineOutput};
 use crate::replay::{InjectionQueue, ReplayAnswerFilter};
 
@@ -94,12 +91,8 @@ impl Pump {
             reader,
             pipeline: connection.message_pipeline(direction),
             direction,
-            // Most sessions never have more than one message at once, and a vector begins with room for four.
-            batch: Vec::with_capacity(1),
-            output: PipelineOutput {
-                forward: Vec::with_capacity(1),
-                reply: Vec::new(),
-            },
+            batch: Vec::new(),
+            output: PipelineOutput::default(),
             sequences: Vec::new(),
             messages: 0,
             stray_deadline: None,
@@ -175,12 +168,7 @@ impl Pump {
 
     async fn step(&mut self, ahead: &SharedWriter, behind: &SharedWriter) -> Result<(), LinkEnd> {
         let now = self.connection.run.now();
-        let reader = &mut self.reader;
-        // What came while others were ready shares their write.
-        let more = |batch: &mut Vec<Frame>| reader.read_ready(batch);
-        self.pipeline
-            .pass_together(&mut self.batch, now, &mut self.output, more)
-            .await?;
+        self.pipeline.pass(&mut self.batch, now, &mut self.output)?;
         self.messages += self.output.forward.len() as u64;
         self.write(ahead, behind).await
     }
@@ -239,8 +227,7 @@ impl Pump {
             self.sequences
                 .extend(written_sequences(&self.output.forward));
             let mut writer = ahead.lock().await;
-            let written =
-                write_within(self.options.stall, writer.write(&mut self.output.forward)).await;
+            let written = timeout(self.options.stall, writer.write(&mut self.output.forward)).await;
             let outcome = written.unwrap_or_else(|_| Err(self.stalled(self.direction.to())));
             if let Err(end) = outcome {
                 self.output.forward.clear();
@@ -365,18 +352,6 @@ impl Pump {
     }
 }
 
-/// Waits for a write, but not longer than this. Nearly always there is nothing to wait for, and then no timer is needed.
-async fn write_within(
-    limit: Duration,
-    mut write: BoxFuture<'_, Result<(), LinkEnd>>,
-) -> Result<Result<(), LinkEnd>, Elapsed> {
-    let first = poll_fn(|cx| Poll::Ready(write.as_mut().poll(cx))).await;
-    match first {
-        Poll::Ready(written) => Ok(written),
-        Poll::Pending => timeout(limit, write).await,
-    }
-}
-
 /// The record numbers of the messages that are written.
 fn written_sequences(frames: &[OutgoingFrame]) -> impl Iterator<Item = u64> {
     frames.iter().filter_map(|outgoing| match outgoing {
@@ -392,7 +367,7 @@ fn written_sequences(frames: &[OutgoingFrame]) -> impl Iterator<Item = u64> {
 pub(super) async fn drop_holds_without_client(connection: &Connection, to_client: &SharedWriter) {
     loop {
         tokio::time::sleep(CLIENT_CHECK).await;
-        // Who writes to it finds out.
+        // If the lock is taken, a write is in progress and will notice the closed peer itself.
         let is_gone = to_client
             .try_lock()
             .is_ok_and(|writer| writer.is_peer_gone());

@@ -95,26 +95,28 @@ struct MockReader {
     beyond: Option<Box<dyn FrameReader>>,
 }
 
+impl MockReader {
+    fn take_ready(&mut self, into: &mut Vec<Frame>) {
+        while let Ok(frame) = self.said.try_recv() {
+            into.push(frame);
+        }
+    }
+}
+
 impl FrameReader for MockReader {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(async move {
             let Some(beyond) = &mut self.beyond else {
                 into.push(self.said.recv().await.ok_or(LinkEnd::Closed)?);
-                self.read_ready(into);
+                self.take_ready(into);
                 return Ok(());
             };
             tokio::select! {
                 Some(frame) = self.said.recv() => into.push(frame),
                 read = beyond.read(into) => return read,
             }
-            self.read_ready(into);
+            self.take_ready(into);
             Ok(())
         })
-    }
-
-    fn read_ready(&mut self, into: &mut Vec<Frame>) {
-        while let Ok(frame) = self.said.try_recv() {
-            into.push(frame);
-        }
     }
 }

@@ -187,7 +187,9 @@ impl ClientQueueReader {
 
     async fn next(&mut self, into: &mut Vec<Frame>) -> Result<(), LinkEnd> {
         loop {
-            self.read_ready(into);
+            while let Ok(frame) = self.receiver.try_recv() {
+                into.push(*frame);
+            }
             if !into.is_empty() {
                 return Ok(());
             }
@@ -216,12 +218,6 @@ impl ClientQueueReader {
 impl FrameReader for ClientQueueReader {
     fn read<'a>(&'a mut self, into: &'a mut Vec<Frame>) -> BoxFuture<'a, Result<(), LinkEnd>> {
         Box::pin(self.next(into))
-    }
-
-    fn read_ready(&mut self, into: &mut Vec<Frame>) {
-        while let Ok(frame) = self.receiver.try_recv() {
-            into.push(*frame);
-        }
     }
 }
 

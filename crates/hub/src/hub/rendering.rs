@@ -66,12 +66,7 @@ pub(super) enum RenderedContent {
 impl AnswerRendering {
     /// Whether making it ready takes long: it is large, or written to a file.
     pub(super) fn takes_long(&self) -> bool {
-        self.is_large() || self.spill.is_some()
-    }
-
-    /// Whether it takes that long to compute.
-    pub fn is_large(&self) -> bool {
-        self.answer.len() > LARGE
+        self.answer.len() > LARGE || self.spill.is_some()
     }
 
     /// Makes the answer ready.

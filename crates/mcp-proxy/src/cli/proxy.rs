@@ -248,7 +248,7 @@ pub struct ProxyArgs {
     #[arg(
         long,
         value_name = "SIZE",
-        default_value = "256M",
+        default_value = "64M",
         value_parser = super::size::size,
         help_heading = "Limits"
     )]

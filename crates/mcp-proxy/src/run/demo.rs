@@ -22,7 +22,7 @@ use mcp_proxy_tui::ProxyOwner;
 use mcp_proxy_wire::Side;
 use tokio::sync::oneshot;
 
-use super::proxy::{RunControl, carry_options, child, limits, open, open_control};
+use super::proxy::{RunControl, carry_options, child, open, open_control};
 use super::runtime;
 use super::sessions::table::MessageTable;
 use super::tui;
@@ -30,7 +30,7 @@ use crate::cli::{DemoArgs, DemoServerArgs, DemoTransport};
 use crate::config::{ClientEndpoint, Config, RecordConfig, RunLimits, Target, supervisor};
 use crate::printer;
 
-const MESSAGE_MAX: usize = 256 << 20;
+const MESSAGE_MAX: usize = 64 << 20;
 /// What the pipe between the script and the proxy holds.
 const PIPE_BYTES: usize = 64 << 10;
 /// Why a session ended that was not played to its end.
@@ -74,16 +74,11 @@ async fn play(args: &DemoArgs) -> Result<std::path::PathBuf> {
         hold: HoldOptions::default(),
     });
     let connection = run.connect(config.client(), config.target.peer());
-    let limits = limits(
-        config.limits,
-        connection.client.transport,
-        connection.server(),
-    );
-    let server = child(&config, command, limits).link(&connection)?;
+    let server = child(&config, command).link(&connection)?;
     let (client_end, proxy_end) = tokio::io::duplex(PIPE_BYTES);
     let (from_client, to_client) = tokio::io::split(proxy_end);
     let client = Link::new(
-        LineReader::new(from_client, Side::Client, limits, run.memory()),
+        LineReader::new(from_client, Side::Client, MESSAGE_MAX, run.memory()),
         LineWriter::new(to_client, Side::Client),
     );
     let carrying = async {

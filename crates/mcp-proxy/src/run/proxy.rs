@@ -18,7 +18,7 @@ use mcp_proxy_core::{CarryEnd, CarryOptions, Link, ProxyRun, RunOptions, carry};
 use mcp_proxy_transport::process::ProgramProblem;
 use mcp_proxy_transport::stdio;
 use mcp_proxy_tui::ProxyOwner;
-use mcp_proxy_wire::{Limits, Transport};
+use mcp_proxy_wire::Transport;
 
 use crate::cli::ProxyArgs;
 use crate::config::{ClientEndpoint, Config, RunLimits, Target};
@@ -27,7 +27,7 @@ use crate::run::{UsageError, runtime, runtime_with, serve, tui};
 use signals::StopRequest;
 
 pub use control::{RunControl, open as open_control};
-pub use dial::{CUT_THROUGH_BYTES, child, dial, dial_named, words};
+pub use dial::{child, dial, dial_named, words};
 pub use record::{export, open};
 pub use signals::{HangupMeaning, RunSignals, on_hangup};
 
@@ -158,14 +158,12 @@ async fn over_stdio(
     mut stop: StopRequest,
     notices: &[String],
 ) -> Result<RunEnd> {
-    let server_kind = config.target.transport();
-    let limits = limits(config.limits, Transport::Stdio, server_kind);
     if let Target::Hub(hub) = &config.target {
         serve::start(config, hub, run)?;
     }
-    let dial = dial(config, limits)?;
-    let (client, _restore) =
-        stdio::own_link(limits, run.memory()).context("cannot use stdin and stdout")?;
+    let dial = dial(config)?;
+    let (client, _restore) = stdio::own_link(config.limits.message, run.memory())
+        .context("cannot use stdin and stdout")?;
     notices.iter().for_each(|notice| printer::say(notice));
     if !config.quiet && !stdio::stdin_is_a_channel() {
         printer::say(
@@ -234,18 +232,5 @@ pub fn carry_options(limits: RunLimits) -> CarryOptions {
     CarryOptions {
         stall: limits.stall,
         ..CarryOptions::default()
-    }
-}
-
-/// Messages are cut through only between links of one kind; else they are needed whole.
-pub fn limits(limits: RunLimits, client: Transport, server: Transport) -> Limits {
-    let cut = if client == server {
-        CUT_THROUGH_BYTES.min(limits.message)
-    } else {
-        usize::MAX
-    };
-    Limits {
-        cut,
-        max: limits.message,
     }
 }

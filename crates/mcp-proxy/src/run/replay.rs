@@ -15,7 +15,6 @@ use mcp_proxy_core::replay::{
 };
 use mcp_proxy_core::{CarryEnd, Link, LinkEnd, ProxyRun, RunOptions, carry};
 use mcp_proxy_session::{Filter, SessionRecord};
-use mcp_proxy_wire::Limits;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -211,12 +210,7 @@ async fn play(
         hold: config.hold,
     });
     run.memory().set_limit(config.limits.memory);
-    // The player reads whole messages, whatever their size.
-    let limits = Limits {
-        cut: usize::MAX,
-        max: config.limits.message,
-    };
-    let dial = proxy::dial(config, limits).inspect_err(|_| run.discard_empty_record())?;
+    let dial = proxy::dial(config).inspect_err(|_| run.discard_empty_record())?;
     let options = proxy::carry_options(config.limits);
     let requests: usize = plans.iter().map(ReplayPlan::requests).sum();
     let stage = ReplaySchedule::new(&plans, pace);

@@ -26,7 +26,7 @@ use mcp_proxy_hub::{
 };
 use mcp_proxy_transport::http::Admission;
 use mcp_proxy_wire::terminal_text::sanitize;
-use mcp_proxy_wire::{ErrorCode, Limits, Side, Transport};
+use mcp_proxy_wire::{ErrorCode, Side, Transport};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -111,11 +111,7 @@ fn route(config: &Config, server: &HubServerTarget) -> Result<(Peer, Dial)> {
     let name = server.name();
     Ok(match &server.target {
         Some(HubServerKind::Target(target)) => {
-            let limits = Limits {
-                cut: usize::MAX,
-                max: config.limits.message,
-            };
-            let dial = proxy::dial_named(config, target, name, limits)
+            let dial = proxy::dial_named(config, target, name)
                 .with_context(|| format!("server {name}"))?;
             (Peer::new(target.transport()).named(name), dial)
         }

@@ -11,49 +11,38 @@ fn limited(server: &[&str]) -> StdioProgram {
     StdioProgram::start(&args)
 }
 
-/// The next line that is a whole message.
-fn hear_whole(talk: &mut StdioProgram) -> String {
-    loop {
-        let line = talk.hear();
-        assert!(!line.is_empty(), "the proxy ended");
-        if line.ends_with('}') {
-            return line;
-        }
-    }
-}
-
 #[test]
-fn a_request_that_grows_too_large_is_answered_and_the_next_one_passes() {
+fn a_request_that_is_too_large_is_answered_and_the_next_one_passes() {
     let mut talk = limited(&["cat"]);
     let text = "x".repeat(LARGE);
     talk.say(&format!(
         r#"{{"jsonrpc":"2.0","id":7,"method":"m","params":"{text}"}}"#
     ));
-    let answer = hear_whole(&mut talk);
+    let answer = talk.hear();
     assert!(
         answer.contains(r#""id":7"#) && answer.contains("-31005") && answer.contains("200000"),
         "{answer}"
     );
     let next = r#"{"jsonrpc":"2.0","id":8,"method":"n"}"#;
     talk.say(next);
-    assert_eq!(hear_whole(&mut talk), next);
+    assert_eq!(talk.hear(), next);
     assert_eq!(talk.end(), Some(0));
 }
 
 #[test]
-fn an_answer_that_grows_too_large_ends_as_a_line_and_an_error_follows() {
+fn an_answer_that_is_too_large_becomes_an_error() {
     let script = format!(
         r#"read x; printf '{{"jsonrpc":"2.0","id":7,"result":"'; head -c {LARGE} /dev/zero | tr '\0' y; echo '"}}'; cat"#
     );
     let mut talk = limited(&["sh", "-c", &script]);
     talk.say(r#"{"jsonrpc":"2.0","id":7,"method":"m"}"#);
-    let answer = hear_whole(&mut talk);
+    let answer = talk.hear();
     assert!(
-        answer.starts_with('{') && answer.contains(r#""id":7"#) && answer.contains("-31005"),
+        answer.contains(r#""id":7"#) && answer.contains("-31005"),
         "{answer}"
     );
     let next = r#"{"jsonrpc":"2.0","id":8,"method":"n"}"#;
     talk.say(next);
-    assert_eq!(hear_whole(&mut talk), next);
+    assert_eq!(talk.hear(), next);
     assert_eq!(talk.end(), Some(0));
 }

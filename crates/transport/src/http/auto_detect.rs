@@ -13,7 +13,7 @@ use mcp_proxy_core::{
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
 use mcp_proxy_wire::{Message, Transport};
 
-use super::collect::{CollectedBody, collect};
+use super::collect::collect;
 use super::dial::{HttpLink, HttpWriter, PostedMessage, is_rpc};
 use super::handler::{Handler, RequestSource};
 use super::listener::HttpResponse;
@@ -21,6 +21,7 @@ use super::mcp_endpoint::McpEndpoint;
 use super::outgoing_body::OutgoingBody;
 use super::pass_through::HttpPassThrough;
 use super::remote::RemoteServer;
+use super::request_body::whole_body;
 use crate::inbox::{InboxItem, InboxSender, inbox};
 use crate::session_opening::{RemoteLinkOptions, SessionLoss};
 use crate::sse::SseEndpoint;
@@ -210,11 +211,11 @@ impl AutoDetectEndpoint {
         request: Request<Incoming>,
     ) -> HttpResponse {
         let (parts, body) = request.into_parts();
-        let body = collect(body, self.max, self.run.memory()).await;
-        let CollectedBody::Whole(bytes) = &body else {
-            return self.exchange.pass(&source, parts, body).await;
+        let body = match whole_body(body, self.max, self.run.memory()).await {
+            Ok(body) => body,
+            Err(answer) => return *answer,
         };
-        let (again, message) = (parts.clone(), Message::parse(bytes.clone()));
+        let (again, message) = (parts.clone(), Message::parse(body.clone()));
         let mut answer = self.exchange.pass(&source, parts, body).await;
         let status = answer.status().as_u16();
         let other = answer

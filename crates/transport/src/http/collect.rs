@@ -1,4 +1,4 @@
-//! Reads a body, as far as it is small and there is room for it.
+//! Reads a body whole, if it is not too large and there is room for it.
 
 use std::time::Duration;
 
@@ -18,51 +18,30 @@ const PIECE_DEADLINE: Duration = Duration::from_secs(60);
 pub enum CollectedBody {
     /// All of it.
     Whole(Bytes),
-    /// More than the limit: what was read so far, and the rest.
-    Partial(Bytes, IncomingBody),
+    /// It is larger than allowed: the rest.
+    TooLarge(IncomingBody),
     /// There is no room for more of it in memory: the rest.
     NoRoom(OverBudget, IncomingBody),
-    /// The body broke off or stalled; what was read so far.
-    Broken(Bytes, String),
+    /// The body broke off or stalled after so many bytes, and why.
+    Broken(usize, String),
 }
 
 impl CollectedBody {
-    /// How many bytes were read.
-    pub fn bytes_read(&self) -> usize {
-        match self {
-            CollectedBody::Whole(read)
-            | CollectedBody::Partial(read, _)
-            | CollectedBody::Broken(read, _) => read.len(),
-            CollectedBody::NoRoom(over, _) => over.bytes,
-        }
-    }
-
-    /// Why it is not all here. Nothing for one that is.
-    pub(crate) fn why_not_whole(&self) -> String {
-        match self {
-            CollectedBody::Whole(_) | CollectedBody::Partial(..) => String::new(),
-            CollectedBody::NoRoom(over, _) => over.to_string(),
-            CollectedBody::Broken(_, why) => why.clone(),
-        }
-    }
-
     /// The whole answer of a server, or how its exchange ends. It may have `max` bytes.
     pub(crate) fn into_answer(self, max: usize) -> Result<Bytes, LinkEnd> {
         Err(match self {
             CollectedBody::Whole(bytes) => return Ok(bytes),
-            CollectedBody::Partial(read, _) => too_large(Side::Server, read.len(), max),
+            CollectedBody::TooLarge(_) => too_large(Side::Server, max),
             CollectedBody::NoRoom(over, _) => over.end(Side::Server),
-            CollectedBody::Broken(read, why) => answer_broke_off(read.len(), &why),
+            CollectedBody::Broken(read, why) => answer_broke_off(read, &why),
         })
     }
 
-    /// What was read and kept, whether or not it is all.
+    /// All of it, or nothing.
     pub fn into_bytes(self) -> Bytes {
         match self {
-            CollectedBody::Whole(read)
-            | CollectedBody::Partial(read, _)
-            | CollectedBody::Broken(read, _) => read,
-            CollectedBody::NoRoom(..) => Bytes::new(),
+            CollectedBody::Whole(bytes) => bytes,
+            _ => Bytes::new(),
         }
     }
 }
@@ -77,24 +56,24 @@ pub async fn collect(
     let mut permit = memory.permit();
     let mut first = Bytes::new();
     let mut joined: Option<BytesMut> = None;
-    loop {
-        if body.is_done() {
-            break;
-        }
-        let read = |joined: Option<BytesMut>, first: Bytes| joined.map_or(first, BytesMut::freeze);
+    let mut length = 0;
+    if body.length().is_some_and(|length| length > limit as u64) {
+        return CollectedBody::TooLarge(body);
+    }
+    while !body.is_done() {
         let piece = match timeout(PIECE_DEADLINE, body.next()).await {
             Ok(Some(Ok(piece))) => piece,
             Ok(None) => break,
             Ok(Some(Err(error))) => {
-                return CollectedBody::Broken(read(joined, first), error.to_string());
+                return CollectedBody::Broken(length, error.to_string());
             }
             Err(_) => {
                 let why = format!("no byte came for {} s", PIECE_DEADLINE.as_secs());
-                return CollectedBody::Broken(read(joined, first), why);
+                return CollectedBody::Broken(length, why);
             }
         };
         // Almost every body is one piece: it is not copied.
-        let length = match &mut joined {
+        length = match &mut joined {
             Some(buffer) => {
                 buffer.extend_from_slice(&piece);
                 buffer.len()
@@ -113,7 +92,7 @@ pub async fn collect(
             }
         };
         if length > limit {
-            return CollectedBody::Partial(read(joined, first), body);
+            return CollectedBody::TooLarge(body);
         }
         if let Err(over) = permit.resize(length) {
             return CollectedBody::NoRoom(over, body);

@@ -1,8 +1,8 @@
 //! The events of a server's stream, as far as there is room for them.
 
 use bytes::Bytes;
-use mcp_proxy_core::{MemoryBudget, MemoryPermit};
-use mcp_proxy_wire::{Limits, SseSplitter, SseUnit};
+use mcp_proxy_core::{MemoryBudget, MemoryPermit, OverBudget};
+use mcp_proxy_wire::{SseSplitter, SseUnit};
 
 use crate::refused_message::RefusedMessage;
 
@@ -10,17 +10,17 @@ use crate::refused_message::RefusedMessage;
 pub(crate) struct EventCollector {
     splitter: SseSplitter,
     memory: MemoryPermit,
-    /// An event that there was no room for, until its end.
-    refused: Option<Box<RefusedMessage>>,
+    /// Why an event was given up, until its end.
+    over: Option<OverBudget>,
 }
 
 impl EventCollector {
-    /// Nothing has come yet.
-    pub(crate) fn new(limits: Limits, memory: &MemoryBudget) -> EventCollector {
+    /// Nothing has come yet. An event may have `max` bytes.
+    pub(crate) fn new(max: usize, memory: &MemoryBudget) -> EventCollector {
         EventCollector {
-            splitter: SseSplitter::new(limits),
+            splitter: SseSplitter::new(max),
             memory: memory.permit(),
-            refused: None,
+            over: None,
         }
     }
 
@@ -29,15 +29,15 @@ impl EventCollector {
         &mut self,
         bytes: Bytes,
         units: &mut Vec<SseUnit>,
-    ) -> Option<Box<RefusedMessage>> {
+    ) -> Option<RefusedMessage> {
         let from = units.len();
         self.splitter.push(bytes, units);
         let refused = self.take_refused(from, units);
         if let Err(over) = self.memory.resize(self.splitter.held()) {
+            self.over = Some(over);
             let from = units.len();
-            let held = self.splitter.give_up(units);
-            self.refused = Some(Box::new(RefusedMessage::new(over, &held)));
-            self.take_refused(from, units);
+            self.splitter.give_up(units);
+            return refused.or(self.take_refused(from, units));
         }
         refused
     }
@@ -49,26 +49,15 @@ impl EventCollector {
         self.take_refused(from, units);
     }
 
-    /// Takes what belongs to a refused event out of the units from here on, and the event too if it ends there.
-    fn take_refused(
-        &mut self,
-        from: usize,
-        units: &mut Vec<SseUnit>,
-    ) -> Option<Box<RefusedMessage>> {
-        let refused = self.refused.as_mut()?;
-        let mut length = 0;
-        for unit in &units[from..] {
-            let (SseUnit::More(chunk) | SseUnit::Close(chunk)) = unit else {
-                break;
-            };
-            length += 1;
-            refused.add(&chunk.message);
-            if matches!(unit, SseUnit::Close(_)) {
-                units.drain(from..from + length);
-                return self.refused.take();
+    /// Takes an event that was given up out of the units, in which it is the first from here on.
+    fn take_refused(&mut self, from: usize, units: &mut Vec<SseUnit>) -> Option<RefusedMessage> {
+        let is_given_up = matches!(units.get(from), Some(SseUnit::GivenUp(_)));
+        match is_given_up.then(|| units.remove(from)) {
+            Some(SseUnit::GivenUp(ends)) => {
+                let over = self.over.take()?;
+                Some(RefusedMessage { over, ends })
             }
+            _ => None,
         }
-        units.drain(from..from + length);
-        None
     }
 }

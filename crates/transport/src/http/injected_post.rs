@@ -9,14 +9,14 @@ use http::{HeaderMap, Method, Response, Uri};
 use mcp_proxy_core::replay::{PendingInjection, ReplayResponseReader};
 use mcp_proxy_core::{Connection, LinkEnd};
 use mcp_proxy_wire::headers::{self, ParamHeader};
-use mcp_proxy_wire::{Body, ExchangeId, Limits, Message, Side, SseUnit, TransportEnvelope};
+use mcp_proxy_wire::{Body, ExchangeId, Message, Side, SseUnit, TransportEnvelope};
 
 use super::collect::collect;
 use super::dial::{first_line, is_rpc};
 use super::event_collector::EventCollector;
 use super::incoming_body::IncomingBody;
 use super::outgoing_body::OutgoingBody;
-use super::relayed_body::event_frame;
+use super::relayed_events::event_frame;
 use super::remote::{RemoteServer, note_resent};
 use super::request_heads::RequestHead;
 
@@ -135,8 +135,7 @@ impl InjectedPost {
         aside: &mut ReplayResponseReader,
         mut body: IncomingBody,
     ) -> Result<(), String> {
-        let limits = Limits::collect(self.max);
-        let mut events = EventCollector::new(limits, self.connection.run.memory());
+        let mut events = EventCollector::new(self.max, self.connection.run.memory());
         let mut units = Vec::new();
         loop {
             let end = match body.next().await {
@@ -156,12 +155,11 @@ impl InjectedPost {
                         let (envelope, body) = event_frame(event);
                         self.take(aside, envelope, body).await?;
                     }
-                    SseUnit::TooLarge { seen, .. } => {
-                        let end = crate::lines::too_large(Side::Server, seen, self.max);
+                    SseUnit::TooLarge => {
+                        let end = crate::lines::too_large(Side::Server, self.max);
                         return Err(end.to_string());
                     }
-                    // Nothing is cut.
-                    SseUnit::Open { .. } | SseUnit::More(_) | SseUnit::Close(_) => {}
+                    SseUnit::GivenUp(_) => {}
                 }
             }
             if let Some(why) = end {

@@ -1,5 +1,4 @@
-//! The bodies we send, on both sides of HTTP: whole, events of our own, or passed through a pipeline as they
-//! arrive.
+//! The bodies we send, on both sides of HTTP: whole messages, events of our own, or a server's events as they arrive.
 //!
 //! None of them is a queue: hyper asks for the next piece when the peer takes bytes.
 
@@ -16,7 +15,7 @@ use super::client_socket::SocketHandle;
 use super::event_stream::EventStream;
 use super::incoming_body::IncomingBodyError;
 use super::progress_stream::ProgressThenAnswer;
-use super::relayed_body::RelayedBody;
+use super::relayed_events::RelayedEvents;
 
 /// A body that cannot be finished.
 #[derive(Debug, thiserror::Error)]
@@ -37,8 +36,8 @@ pub enum OutgoingBody {
     Recorded(Option<Bytes>, UnsentMessage),
     /// Events of our own making.
     Events(Box<EventStream>),
-    /// Another peer's body, passed through a pipeline.
-    Relayed(Box<RelayedBody>),
+    /// A server's event stream, passed through a pipeline.
+    Relayed(Box<RelayedEvents>),
     /// Progress, and then an answer that is not there yet.
     ProgressThenAnswer(Box<ProgressThenAnswer>),
 }
@@ -181,8 +180,9 @@ impl HttpBody for OutgoingBody {
             OutgoingBody::Whole(bytes) | OutgoingBody::Recorded(bytes, _) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            OutgoingBody::Events(_) | OutgoingBody::ProgressThenAnswer(_) => SizeHint::default(),
-            OutgoingBody::Relayed(through) => through.size(),
+            OutgoingBody::Events(_)
+            | OutgoingBody::Relayed(_)
+            | OutgoingBody::ProgressThenAnswer(_) => SizeHint::default(),
         }
     }
 }

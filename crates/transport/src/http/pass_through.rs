@@ -5,10 +5,11 @@
 //! have to speak for a client, how the client spoke last.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
+use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, Method, Request};
+use http::{Method, Request};
 use hyper::body::Incoming;
 use mcp_proxy_core::{
     BoxFuture, Connection, LinkEnd, MessagePipeline, OutgoingFrame, PassResult, ProgressSupport,
@@ -16,22 +17,18 @@ use mcp_proxy_core::{
 };
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
 use mcp_proxy_wire::{
-    Body, Direction, ErrorCode, ExchangeId, Field, Frame, Kind, Limits, Message, Origin, Side,
-    TransportEnvelope,
+    Body, Direction, ExchangeId, Field, Frame, Kind, Message, Origin, TransportEnvelope,
 };
 
-use super::body_length::stated;
-use super::collect::{CollectedBody, collect};
 use super::failed_exchange::{dropped_response, record_failed_response, unreachable_server};
 use super::handler::{Handler, RequestSource};
-use super::listener::{HttpResponse, error};
+use super::listener::HttpResponse;
 use super::outgoing_body::OutgoingBody;
 use super::progress_stream::{
     ProgressSender, ProgressThenAnswer, WaitingRequest, progress_channel,
 };
-use super::relayed_body::RelayedBody;
 use super::remote::{RemoteServer, note_resent};
-use super::request_body::{refuse_body, too_large};
+use super::request_body::whole_body;
 use super::session_connections::SessionConnections;
 
 mod answer;
@@ -43,7 +40,7 @@ use answer::{AnswerInspection, AnsweredExchange};
 pub struct HttpPassThrough {
     run: Arc<ProxyRun>,
     remote: Arc<RemoteServer>,
-    limits: Limits,
+    max: usize,
     next: AtomicU64,
     sessions: SessionConnections,
 }
@@ -53,7 +50,6 @@ struct PassThroughRequest {
     connection: Arc<Connection>,
     exchange: ExchangeId,
     parts: Parts,
-    body: CollectedBody,
     message: Option<Message>,
 }
 
@@ -81,16 +77,12 @@ impl PassThroughRequest {
 }
 
 impl HttpPassThrough {
-    /// Passes requests on to `remote`.
-    pub fn new(
-        run: Arc<ProxyRun>,
-        remote: Arc<RemoteServer>,
-        limits: Limits,
-    ) -> Arc<HttpPassThrough> {
+    /// Passes requests on to `remote`. A message may have `max` bytes.
+    pub fn new(run: Arc<ProxyRun>, remote: Arc<RemoteServer>, max: usize) -> Arc<HttpPassThrough> {
         let exchange = Arc::new(HttpPassThrough {
             run,
             remote,
-            limits,
+            max,
             next: AtomicU64::new(0),
             sessions: SessionConnections::default(),
         });
@@ -106,10 +98,10 @@ impl HttpPassThrough {
         request: Request<Incoming>,
     ) -> HttpResponse {
         let (parts, body) = request.into_parts();
-        let body = collect(body, self.cut(), self.run.memory()).await;
-        if self.is_too_large(&parts.headers, &body) {
-            return refuse_body(body, self.limits.max).await;
-        }
+        let body = match whole_body(body, self.max, self.run.memory()).await {
+            Ok(body) => body,
+            Err(answer) => return *answer,
+        };
         let entered = self.receive_request(&source, parts, body);
         if !entered.accepts_progress() {
             return self.forward_request(entered, None).await;
@@ -122,15 +114,7 @@ impl HttpPassThrough {
     }
 
     /// Passes one request on and its answer back.
-    pub async fn pass(
-        &self,
-        source: &RequestSource,
-        parts: Parts,
-        body: CollectedBody,
-    ) -> HttpResponse {
-        if self.is_too_large(&parts.headers, &body) {
-            return refuse_body(body, self.limits.max).await;
-        }
+    pub async fn pass(&self, source: &RequestSource, parts: Parts, body: Bytes) -> HttpResponse {
         self.forward_request(self.receive_request(source, parts, body), None)
             .await
     }
@@ -139,13 +123,10 @@ impl HttpPassThrough {
         &self,
         source: &RequestSource,
         parts: Parts,
-        body: CollectedBody,
+        body: Bytes,
     ) -> PassThroughRequest {
         let exchange = self.next_exchange();
-        let message = match &body {
-            CollectedBody::Whole(bytes) if !bytes.is_empty() => Some(Message::parse(bytes.clone())),
-            _ => None,
-        };
+        let message = (!body.is_empty()).then(|| Message::parse(body));
         let head = (source, &parts);
         let connection = self
             .sessions
@@ -154,7 +135,6 @@ impl HttpPassThrough {
             connection,
             exchange,
             parts,
-            body,
             message,
         }
     }
@@ -168,7 +148,6 @@ impl HttpPassThrough {
             connection,
             exchange,
             parts,
-            body,
             message,
         } = entered;
         let mut pipeline = connection
@@ -190,58 +169,34 @@ impl HttpPassThrough {
                 self.remote.tools().note_call(&parts.headers, message);
                 message.method().as_deref() == Some("tools/list")
             });
-        // The request has its number in the record now. One that is sent in pieces gets it with its last piece.
-        let (mut headers, payload, request) = match body {
-            CollectedBody::Whole(_) => {
-                let before = message.clone();
-                let body = message.map_or(Body::Empty, Body::Whole);
-                let envelope = TransportEnvelope::Request(Box::new(parts));
-                let frame = Frame::new(exchange, Origin::Client, envelope, body);
-                match pass_request(&connection, &mut pipeline, frame, progress_sender).await {
-                    // What comes out of the pipeline is what is sent.
-                    Ok(Some(OutgoingFrame::Frame(Frame {
-                        envelope: TransportEnvelope::Request(mut parts),
-                        body,
-                        sequence,
-                        ..
-                    }))) => {
-                        let request = sequence.map_or_else(OnceLock::new, OnceLock::from);
-                        if let (Body::Whole(after), Some(before)) = (&body, &before)
-                            && after.raw() != before.raw()
-                        {
-                            let params = self.remote.tools().of(after);
-                            headers::update_headers_for_edit(
-                                &mut parts.headers,
-                                before,
-                                after,
-                                &params,
-                            );
-                        }
-                        (parts.headers, OutgoingBody::of(body), Arc::new(request))
-                    }
-                    Ok(frame) => {
-                        leaving.0 = None;
-                        return dropped_response(frame);
-                    }
-                    Err(end) => {
-                        leaving.0 = None;
-                        return record_failed_response(500, asked.as_ref(), &end);
-                    }
+        let before = message.clone();
+        let body = message.map_or(Body::Empty, Body::Whole);
+        let envelope = TransportEnvelope::Request(Box::new(parts));
+        let frame = Frame::new(exchange, Origin::Client, envelope, body);
+        let passed = pass_request(&connection, &mut pipeline, frame, progress_sender).await;
+        let (mut headers, body, sequence) = match passed {
+            // What comes out of the pipeline is what is sent.
+            Ok(Some(OutgoingFrame::Frame(Frame {
+                envelope: TransportEnvelope::Request(mut parts),
+                body,
+                sequence,
+                ..
+            }))) => {
+                if let (Body::Whole(after), Some(before)) = (&body, &before)
+                    && after.raw() != before.raw()
+                {
+                    let params = self.remote.tools().of(after);
+                    headers::update_headers_for_edit(&mut parts.headers, before, after, &params);
                 }
+                (parts.headers, body, sequence)
             }
-            CollectedBody::Partial(first, rest) => {
-                let through = (Arc::clone(&connection), pipeline, exchange);
-                let (length, max) = (stated(&parts.headers), self.limits.max);
-                let headers = parts.headers.clone();
-                let envelope = TransportEnvelope::Request(Box::new(parts));
-                let body = RelayedBody::cut(rest, first, envelope, through, length, max);
-                let request = body.taken();
-                (headers, OutgoingBody::Relayed(Box::new(body)), request)
-            }
-            refused @ (CollectedBody::NoRoom(..) | CollectedBody::Broken(..)) => {
+            Ok(frame) => {
                 leaving.0 = None;
-                connection.close_exchange(exchange, &refused.why_not_whole());
-                return refuse_body(refused, self.limits.max).await;
+                return dropped_response(frame);
+            }
+            Err(end) => {
+                leaving.0 = None;
+                return record_failed_response(500, asked.as_ref(), &end);
             }
         };
         headers::strip_hop_by_hop(&mut headers);
@@ -251,7 +206,7 @@ impl HttpPassThrough {
         }
         let sent = self
             .remote
-            .send(method.clone(), url, headers, payload)
+            .send(method.clone(), url, headers, OutgoingBody::of(body))
             .await;
         let answer = match sent {
             Ok(response) => {
@@ -273,15 +228,8 @@ impl HttpPassThrough {
                 };
                 self.forward_response(response, answered).await
             }
-            // The request grew over the limit on its way.
-            Err(LinkEnd::Failed(failure)) if failure.side == Side::Client => {
-                match failure.code == ErrorCode::TOO_LARGE {
-                    true => too_large(self.limits.max),
-                    false => error(400, failure.code, &failure.text),
-                }
-            }
             Err(end) => {
-                connection.undelivered(request.get().copied().as_slice(), &end.to_string());
+                connection.undelivered(sequence.as_slice(), &end.to_string());
                 unreachable_server(&connection, exchange, asked.as_ref(), &end)
             }
         };
@@ -291,23 +239,6 @@ impl HttpPassThrough {
 
     fn next_exchange(&self) -> ExchangeId {
         ExchangeId(self.next.fetch_add(1, Ordering::Relaxed) + 1)
-    }
-
-    /// How large a message is passed on in pieces: none, while one may be held.
-    fn cut(&self) -> usize {
-        match self.run.may_hold_or_change() {
-            true => self.limits.max,
-            false => self.limits.cut.min(self.limits.max),
-        }
-    }
-
-    /// Whether a body is over the limit, as far as its head or its beginning tells.
-    fn is_too_large(&self, headers: &HeaderMap, body: &CollectedBody) -> bool {
-        let promised = match body {
-            CollectedBody::Partial(..) => stated(headers),
-            _ => None,
-        };
-        body.bytes_read().max(promised.unwrap_or_default() as usize) > self.limits.max
     }
 }
 
@@ -339,7 +270,7 @@ async fn pass_request(
     frame: Frame,
     progress_sender: Option<ProgressSender>,
 ) -> Result<Option<OutgoingFrame>, LinkEnd> {
-    match pipeline.try_pass(frame, connection.run.now()).await? {
+    match pipeline.try_pass(frame, connection.run.now())? {
         PassResult::Passed(frame) => Ok(frame),
         PassResult::Held => {
             let tell = |told| {

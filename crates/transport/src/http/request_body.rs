@@ -31,8 +31,7 @@ pub(crate) async fn whole_body(
 pub(crate) async fn refuse_body(body: CollectedBody, max: usize) -> HttpResponse {
     match body {
         CollectedBody::Whole(_) => too_large(max),
-        CollectedBody::Partial(read, rest) => {
-            drop(read);
+        CollectedBody::TooLarge(rest) => {
             discard(rest).await;
             too_large(max)
         }

@@ -8,7 +8,7 @@ use mcp_proxy_core::{
     BoxFuture, FrameReader, FrameWriter, Link, LinkEnd, MemoryBudget, MemoryPermit, OutgoingFrame,
 };
 use mcp_proxy_wire::{
-    Body, Chunk, ErrorCode, Frame, Message, Origin, Side, StreamId, TransportEnvelope,
+    Body, Chunk, ErrorCode, Frame, Message, MessageEnds, Origin, Side, StreamId, TransportEnvelope,
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -196,8 +196,10 @@ impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
             return false;
         }
         let over = self.memory.resize(self.collected.len() + more).err();
-        self.refused =
-            over.map(|over| RefusedMessage::new(over, &std::mem::take(&mut self.collected)));
+        self.refused = over.map(|over| RefusedMessage {
+            over,
+            ends: MessageEnds::of(&std::mem::take(&mut self.collected)),
+        });
         self.refused.is_none()
     }
 
@@ -225,7 +227,7 @@ impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
         let passes_pieces = self.handle.passes_pieces.load(Ordering::Relaxed);
         if !passes_pieces && !self.finds_room(bytes.len()) {
             if let Some(mut refused) = self.refused.take() {
-                refused.add(&bytes);
+                refused.ends.add(&bytes);
                 match is_last {
                     true => self.refusals.extend(refused.answer(Side::Client)),
                     false => self.refused = Some(refused),

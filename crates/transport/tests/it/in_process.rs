@@ -20,7 +20,7 @@ use mcp_proxy_transport::http::{Listener, ListenerLimits, ListenerOptions};
 use mcp_proxy_transport::http::{Route, Routes};
 use mcp_proxy_transport::sse::SseEndpoint;
 use mcp_proxy_transport::{LineReader, LineWriter};
-use mcp_proxy_wire::{Limits, Message, Side, Transport};
+use mcp_proxy_wire::{Message, Side, Transport};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -331,12 +331,8 @@ async fn a_client_over_stdio_reaches_it_too() {
     let connection = run.connect(Transport::Stdio, Peer::in_process("whoami"));
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (read, write) = tokio::io::split(theirs);
-    let limits = Limits {
-        cut: usize::MAX,
-        max: 1 << 20,
-    };
     let client = Link::new(
-        LineReader::new(read, Side::Client, limits, run.memory()),
+        LineReader::new(read, Side::Client, 1 << 20, run.memory()),
         LineWriter::new(write, Side::Client),
     );
     let server = whoami()(Arc::clone(&connection)).await.unwrap();

@@ -5,15 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_proxy_core::intercept::NewBreakpoint;
 use mcp_proxy_core::{FrameReader, MemoryBudget, ProxyRun};
-use mcp_proxy_session::Filter;
 use mcp_proxy_transport::http::{
     HttpLink, HttpPassThrough, Listener, ListenerLimits, ListenerOptions, Route, Routes,
 };
 use mcp_proxy_transport::sse::sse_link;
 use mcp_proxy_transport::{LineReader, RemoteLinkOptions, SessionLoss};
-use mcp_proxy_wire::{Body, ErrorCode, Frame, Limits, Message, Origin, Side, StreamId, Transport};
+use mcp_proxy_wire::{Body, ErrorCode, Frame, Message, Origin, Side, StreamId, Transport};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -32,22 +30,8 @@ fn proxy_run(budget: usize) -> Arc<ProxyRun> {
     run
 }
 
-/// A proxy that collects every message, because one could be held, in front of this server.
+/// A proxy in front of this server.
 async fn pass_through(run: &Arc<ProxyRun>, server: &TcpListener) -> SocketAddr {
-    pass_through_above(64 * KIB, run, server).await
-}
-
-/// That proxy where events of up to this size are read whole.
-async fn pass_through_above(cut: usize, run: &Arc<ProxyRun>, server: &TcpListener) -> SocketAddr {
-    let new = NewBreakpoint {
-        filter: Filter::parse("nothing-has-this-word").unwrap(),
-        ..NewBreakpoint::default()
-    };
-    run.intercept().add_breakpoint(new);
-    let limits = Limits {
-        cut,
-        max: 256 * MIB,
-    };
     let options = ListenerOptions {
         admission: Default::default(),
         tls: None,
@@ -64,7 +48,7 @@ async fn pass_through_above(cut: usize, run: &Arc<ProxyRun>, server: &TcpListene
         .1
         .parse()
         .unwrap();
-    let handler = HttpPassThrough::new(Arc::clone(run), remote(server, None), limits);
+    let handler = HttpPassThrough::new(Arc::clone(run), remote(server, None), 256 * MIB);
     let routes = Arc::new(Routes::new().with(handler, [Route::exact("/mcp")]));
     tokio::spawn(listener.run(routes, std::future::pending()));
     address
@@ -264,10 +248,9 @@ async fn a5_an_event_without_room_is_skipped_and_its_request_answered() {
 #[tokio::test]
 async fn a5_lines_count_until_they_end() {
     let memory = MemoryBudget::new(MIB);
-    let limits = Limits::collect(16 * MIB);
     let line_reader = |side| {
         let (ours, theirs) = tokio::io::duplex(4 * MIB);
-        (ours, LineReader::new(theirs, side, limits, &memory))
+        (ours, LineReader::new(theirs, side, 16 * MIB, &memory))
     };
     let (mut slow, mut slow_reader) = line_reader(Side::Client);
     let (mut server, mut server_reader) = line_reader(Side::Server);
@@ -327,7 +310,7 @@ async fn a5_small_messages_have_room_in_a_full_budget() {
     let full = memory.hold(Bytes::from(vec![0; 256 * KIB])).unwrap();
     // Each of these is read in several pieces. First a line.
     let (mut peer, theirs) = tokio::io::duplex(64);
-    let mut reader = LineReader::new(theirs, Side::Server, Limits::collect(MIB), memory);
+    let mut reader = LineReader::new(theirs, Side::Server, MIB, memory);
     let small = result(1, 60 * KIB);
     let line = format!("{small}\n");
     tokio::spawn(async move { peer.write_all(line.as_bytes()).await.unwrap() });
@@ -430,7 +413,7 @@ async fn a5_an_event_without_room_ends_no_stream_that_passes_through() {
         proxy_run(256 * KIB),
         TcpListener::bind("127.0.0.1:0").await.unwrap(),
     );
-    let address = pass_through_above(16 * MIB, &run, &server).await;
+    let address = pass_through(&run, &server).await;
     let mut client = post(address, PING.len(), PING.as_bytes()).await;
     let events = [log(2 * MIB), result_before_id(1, 2 * MIB), log(1)];
     let events = events.map(|event| format!("data: {event}\n\n")).concat();

@@ -9,10 +9,8 @@ use http::{Method, Request};
 use mcp_proxy_core::{HoldOptions, ProxyRun, RunOptions};
 use mcp_proxy_session::{RecordLocation, RecordOptions, Recorder, testing};
 use mcp_proxy_transport::http::{
-    CollectedBody, HttpPassThrough, HttpResponse, RemoteServer, RemoteServerOptions, RequestSource,
-    TokenSource,
+    HttpPassThrough, HttpResponse, RemoteServer, RemoteServerOptions, RequestSource, TokenSource,
 };
-use mcp_proxy_wire::Limits;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -45,11 +43,7 @@ impl TestProxy {
             pass_noise: false,
             hold: HoldOptions::default(),
         });
-        let limits = Limits {
-            cut: 1 << 16,
-            max: 1 << 20,
-        };
-        TestProxy(HttpPassThrough::new(run, remote(server, tokens), limits))
+        TestProxy(HttpPassThrough::new(run, remote(server, tokens), 1 << 20))
     }
 
     /// Sends a request; a POST has a message in it.
@@ -76,7 +70,6 @@ impl TestProxy {
             None => request,
         };
         let (parts, ()) = request.body(()).unwrap().into_parts();
-        let body = CollectedBody::Whole(body);
         self.0.pass(&source, parts, body).await
     }
 }

@@ -1,12 +1,10 @@
-//! The splitter: collects a block until its empty line, unless its data is over the cut size.
+//! The splitter: collects a block until its empty line.
 
 use bytes::{Bytes, BytesMut};
 
 use super::block::{self, BOM, SseLine};
-use super::cut_through_event::{BlockPosition, CutThroughEvent};
 use super::{SseEvent, SseUnit};
-use crate::line::front;
-use crate::{Chunk, Limits};
+use crate::MessageEnds;
 
 /// Cuts what is pushed into events.
 ///
@@ -15,7 +13,7 @@ use crate::{Chunk, Limits};
 /// should LF come after all it follows as a block without fields.
 #[derive(Debug)]
 pub struct SseSplitter {
-    limits: Limits,
+    max: usize,
     /// The block that is being collected, when it did not come in one push.
     held: BytesMut,
     progress: BlockProgress,
@@ -25,7 +23,8 @@ pub struct SseSplitter {
     after_cr: bool,
     /// No block was handed out yet, so a byte order mark may come.
     first: bool,
-    streaming: Option<CutThroughEvent>,
+    /// A block that was given up, until its end.
+    skipped: Option<SkippedBlock>,
 }
 
 /// How far the block that is being collected was looked at, counted from its beginning.
@@ -35,38 +34,39 @@ struct BlockProgress {
     at: usize,
     /// Where the current line begins.
     line: usize,
-    /// The length of the data in the finished lines, joins included.
-    data: usize,
-    has_data: bool,
     has_fields: bool,
 }
 
+/// A block whose bytes are not kept.
+#[derive(Debug)]
+struct SkippedBlock {
+    /// The ends of its data, unless its end is of no interest. What follows the data belongs to the back end: nearly always
+    /// that is white space.
+    ends: Option<MessageEnds>,
+    /// Nothing of the current line has come.
+    is_line_empty: bool,
+    /// The last byte was a CR that ended a line: LF may belong to it.
+    after_cr: bool,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum SseLineEnd {
+enum SseLineEnd {
     Lf,
     CrLf,
     Cr,
 }
 
-enum BlockStep {
-    /// The block ends before this index.
-    End(usize),
-    /// The bytes before this index take the data over the cut size.
-    Cut(usize),
-    More,
-}
-
 impl SseSplitter {
-    /// A splitter at the beginning of a stream.
-    pub fn new(limits: Limits) -> SseSplitter {
+    /// A splitter at the beginning of a stream. It gives up blocks of more than `max` bytes.
+    pub fn new(max: usize) -> SseSplitter {
         SseSplitter {
-            limits: limits.settled(),
+            max,
             held: BytesMut::new(),
             progress: BlockProgress::default(),
             ending: SseLineEnd::Lf,
             after_cr: false,
             first: true,
-            streaming: None,
+            skipped: None,
         }
     }
 
@@ -74,11 +74,10 @@ impl SseSplitter {
     pub fn push(&mut self, data: impl Into<Bytes>, out: &mut Vec<SseUnit>) {
         let mut data = data.into();
         while !data.is_empty() {
-            if let Some(stream) = &mut self.streaming {
-                let done = stream.take(&mut data, &mut self.ending, out);
-                if let Some(end) = done {
-                    self.after_cr = end.after_cr;
-                    self.streaming = None;
+            if let Some(block) = &mut self.skipped {
+                if block.skip(&mut data) {
+                    self.after_cr = block.after_cr;
+                    out.extend(self.skipped.take().and_then(SkippedBlock::finish));
                 }
             } else if std::mem::take(&mut self.after_cr) && data.starts_with(b"\n") {
                 self.ending = SseLineEnd::CrLf;
@@ -87,7 +86,7 @@ impl SseSplitter {
                     ..SseEvent::default()
                 }));
             } else {
-                data = self.collect(data, out);
+                self.collect(&mut data, out);
             }
         }
     }
@@ -97,104 +96,67 @@ impl SseSplitter {
         self.held.len()
     }
 
-    /// Gives up the block that is being collected. Returns what was held of its data; the rest of the block follows as
-    /// [`SseUnit::More`] and [`SseUnit::Close`].
-    pub fn give_up(&mut self, out: &mut Vec<SseUnit>) -> Bytes {
-        let held = self.leave_block(&mut Bytes::new(), CutThroughEvent::new);
-        let rest = self.held.split().freeze();
+    /// Gives up the block that is being collected. The rest of it is skipped, and [`SseUnit::GivenUp`] stands for its end.
+    pub fn give_up(&mut self, out: &mut Vec<SseUnit>) {
+        let rest = self.skip(Some(MessageEnds::default()));
         self.push(rest, out);
-        held
     }
 
-    /// The stream has ended: an unfinished block comes out with `partial` set, and an event that was cut through gets
-    /// its `Close`.
+    /// The stream has ended: an unfinished block comes out with `partial` set.
     pub fn finish(&mut self, out: &mut Vec<SseUnit>) {
-        if let Some(stream) = self.streaming.take() {
-            stream.finish(out);
+        if let Some(block) = self.skipped.take() {
+            out.extend(block.finish());
         } else if !self.held.is_empty() {
             // A block that only waited for the LF behind its last CR is complete.
             let progress = self.progress;
             let content = content(&self.held, progress.line, progress.at, self.first);
             let partial = !(progress.at < self.held.len() && content.is_empty());
-            let wire = self.held.split().freeze();
-            let mut event = self.event(wire);
-            event.partial = partial;
-            self.deliver_last(event, out);
+            let wire = std::mem::take(&mut self.held).freeze();
+            let event = self.event(wire);
+            out.push(SseUnit::Event(SseEvent { partial, ..event }));
         }
-        *self = SseSplitter::new(self.limits);
+        *self = SseSplitter::new(self.max);
     }
 
-    /// A last line that is just the name `data` lengthens the data only now that the stream has ended: if that takes
-    /// it over the limit, the event comes out as one that is cut through, like any other of its length.
-    fn deliver_last(&self, mut event: SseEvent, out: &mut Vec<SseUnit>) {
-        match event.data.take() {
-            Some(message) if message.len() > self.limits.cut => {
-                let wire = std::mem::take(&mut event.wire);
-                out.push(SseUnit::Open {
-                    head: event,
-                    chunk: Chunk { wire, message },
-                });
-                out.push(SseUnit::Close(Chunk::framing(Bytes::new())));
-            }
-            data => {
-                event.data = data;
-                out.push(SseUnit::Event(event));
-            }
-        }
-    }
-
-    /// Works on the blocks in `data` until it is used up or a block has to be streamed; returns what is left.
-    fn collect(&mut self, mut data: Bytes, out: &mut Vec<SseUnit>) -> Bytes {
+    /// Works on the blocks in `data` until it is used up or a block is given up.
+    fn collect(&mut self, data: &mut Bytes, out: &mut Vec<SseUnit>) {
         if !self.held.is_empty() {
-            self.held.extend_from_slice(&data);
+            self.held.extend_from_slice(data);
             data.clear();
         }
         loop {
             let block: &[u8] = if self.held.is_empty() {
-                &data
+                data
             } else {
                 &self.held
             };
-            if block.is_empty() {
-                return data;
+            let length = block.len();
+            if length == 0 {
+                return;
             }
-            let (length, step) = (
-                block.len(),
-                self.progress
-                    .step(block, self.first, self.limits.cut, &mut self.ending),
-            );
-            match step {
-                BlockStep::End(end) if end > self.limits.max => {
-                    let wire = self.split_to(&mut data, end);
-                    let front = self.front_of(wire);
-                    out.push(SseUnit::TooLarge { seen: end, front });
+            let end = self.progress.block_end(block, self.first, &mut self.ending);
+            match end {
+                Some(end) if end > self.max => {
+                    let wire = self.split_to(data, end);
+                    self.event(wire);
+                    out.push(SseUnit::TooLarge);
                 }
-                BlockStep::End(end) => {
+                Some(end) => {
                     self.after_cr = end == length && block[end - 1] == b'\r';
-                    let wire = self.split_to(&mut data, end);
+                    let wire = self.split_to(data, end);
                     let event = self.event(wire);
                     out.push(SseUnit::Event(event));
                 }
-                BlockStep::Cut(end) => {
-                    let wire = self.split_to(&mut data, end);
-                    self.open(wire, out);
-                    return self.rest(data);
+                None if length > self.max => {
+                    out.push(SseUnit::TooLarge);
+                    self.hold(data);
+                    *data = self.skip(None);
+                    return;
                 }
-                BlockStep::More if length > self.limits.max => {
-                    let (seen, front) = (
-                        length,
-                        front(&self.leave_block(&mut data, CutThroughEvent::silent)),
-                    );
-                    out.push(SseUnit::TooLarge { seen, front });
-                    return self.rest(data);
-                }
-                BlockStep::More => {
-                    self.release_comments(&mut data, out);
-                    if self.held.is_empty() {
-                        self.held.extend_from_slice(&data);
-                        data.clear();
-                    }
-                    return data;
+                None => {
+                    self.release_comments(data, out);
+                    self.hold(data);
+                    return;
                 }
             }
         }
@@ -202,8 +164,12 @@ impl SseSplitter {
 
     /// Comment lines in front of a block belong to no event: they need not wait for its end.
     fn release_comments(&mut self, data: &mut Bytes, out: &mut Vec<SseUnit>) {
-        let BlockProgress { at, line, .. } = self.progress;
-        if !self.progress.has_fields && line > 0 {
+        let BlockProgress {
+            at,
+            line,
+            has_fields,
+        } = self.progress;
+        if !has_fields && line > 0 {
             let wire = self.split_to(data, line);
             let event = self.event(wire);
             out.push(SseUnit::Event(event));
@@ -211,43 +177,31 @@ impl SseSplitter {
         }
     }
 
-    fn open(&mut self, wire: Bytes, out: &mut Vec<SseUnit>) {
-        let line = memchr::memrchr2(b'\r', b'\n', &wire).map_or(0, |end| end + 1);
-        let place = match content(&wire, line, wire.len(), self.first) {
-            b"data:" => BlockPosition::Colon,
-            _ => BlockPosition::Value,
-        };
-        let mut head = self.event(wire.clone());
-        let message = head.data.take().unwrap_or_default();
-        head.wire = Bytes::new();
-        out.push(SseUnit::Open {
-            head,
-            chunk: Chunk { wire, message },
-        });
-        self.streaming = Some(CutThroughEvent::new(place));
+    /// Keeps the beginning of a block for the next push.
+    fn hold(&mut self, data: &mut Bytes) {
+        if self.held.is_empty() {
+            self.held.extend_from_slice(data);
+            data.clear();
+        }
     }
 
-    /// Collects no more of a block, whose rest is handed out or skipped. Returns the data in what was collected.
-    fn leave_block(
-        &mut self,
-        data: &mut Bytes,
-        rest: fn(BlockPosition) -> CutThroughEvent,
-    ) -> Bytes {
+    /// Collects no more of the block that is held, and remembers its ends if they are asked for. Returns a CR that was not
+    /// looked at yet.
+    fn skip(&mut self, ends: Option<MessageEnds>) -> Bytes {
         let BlockProgress { at, line, .. } = self.progress;
-        let wire = self.split_to(data, at);
-        let place = match content(&wire, line, at, self.first) {
-            b"" => BlockPosition::Start,
-            b"data:" => BlockPosition::Colon,
-            line if line.starts_with(b"data:") => BlockPosition::Value,
-            line if b"data".starts_with(line) => BlockPosition::Name(line.len()),
-            _ => BlockPosition::Other,
-        };
-        self.streaming = Some(rest(place));
-        self.event(wire).data.unwrap_or_default()
-    }
-
-    fn front_of(&mut self, wire: Bytes) -> Bytes {
-        front(&self.event(wire).data.unwrap_or_default())
+        let mut held = std::mem::take(&mut self.held).freeze();
+        let rest = held.split_off(at);
+        let is_line_empty = content(&held, line, at, self.first).is_empty();
+        let data = self.event(held).data.unwrap_or_default();
+        self.skipped = Some(SkippedBlock {
+            ends: ends.map(|mut ends| {
+                ends.add(&data);
+                ends
+            }),
+            is_line_empty,
+            after_cr: false,
+        });
+        rest
     }
 
     /// Reads the block `wire`, after which another block begins.
@@ -265,20 +219,43 @@ impl SseSplitter {
     }
 
     fn split_to(&mut self, data: &mut Bytes, end: usize) -> Bytes {
-        if self.held.is_empty() {
-            data.split_to(end)
-        } else {
-            self.held.split_to(end).freeze()
+        match self.held.len() {
+            0 => data.split_to(end),
+            // All of it: what is left would keep the memory of a large block.
+            length if length == end => std::mem::take(&mut self.held).freeze(),
+            _ => self.held.split_to(end).freeze(),
         }
     }
+}
 
-    /// What was not used, wherever it lies.
-    fn rest(&mut self, data: Bytes) -> Bytes {
-        if self.held.is_empty() {
-            data
-        } else {
-            self.held.split().freeze()
+impl SkippedBlock {
+    /// Takes bytes up to the end of the block and leaves the rest in `data`. True at the end.
+    fn skip(&mut self, data: &mut Bytes) -> bool {
+        while !data.is_empty() {
+            if std::mem::take(&mut self.after_cr) && data.starts_with(b"\n") {
+                let _ = data.split_to(1);
+                continue;
+            }
+            let end = memchr::memchr2(b'\r', b'\n', data);
+            let line = data.split_to(end.map_or(data.len(), |end| end + 1));
+            if let Some(ends) = &mut self.ends {
+                ends.add(&line);
+            }
+            self.after_cr = line.ends_with(b"\r");
+            let was_empty = std::mem::replace(&mut self.is_line_empty, end.is_some());
+            if was_empty && line.len() == 1 && end.is_some() {
+                if self.after_cr && data.starts_with(b"\n") {
+                    let _ = data.split_to(1);
+                    self.after_cr = false;
+                }
+                return true;
+            }
         }
+        false
+    }
+
+    fn finish(self) -> Option<SseUnit> {
+        self.ends.map(SseUnit::GivenUp)
     }
 }
 
@@ -292,34 +269,16 @@ fn content(block: &[u8], start: usize, end: usize, first: bool) -> &[u8] {
 }
 
 impl BlockProgress {
-    /// Looks at the lines that were not looked at yet.
-    fn step(
-        &mut self,
-        block: &[u8],
-        first: bool,
-        cut: usize,
-        ending: &mut SseLineEnd,
-    ) -> BlockStep {
+    /// Looks at the lines that were not looked at yet. Returns the index behind the block if it ends.
+    fn block_end(&mut self, block: &[u8], first: bool, ending: &mut SseLineEnd) -> Option<usize> {
         loop {
-            let Some(end) =
-                memchr::memchr2(b'\r', b'\n', &block[self.at..]).map(|end| self.at + end)
-            else {
+            let Some(end) = memchr::memchr2(b'\r', b'\n', &block[self.at..]) else {
                 self.at = block.len();
-                let unfinished = content(block, self.line, self.at, first);
-                // Only the first bytes are looked at, since this runs again with every push.
-                let is_data = unfinished.starts_with(b"data:");
-                return if is_data && self.data_with(block::parse_line(unfinished)) > cut {
-                    BlockStep::Cut(self.at)
-                } else {
-                    BlockStep::More
-                };
+                return None;
             };
+            let end = self.at + end;
             self.at = end;
             let line = block::parse_line(content(block, self.line, end, first));
-            let data = self.data_with(line);
-            if data > cut {
-                return BlockStep::Cut(end);
-            }
             let (next, ended_by) = match (block[end], block.get(end + 1)) {
                 (b'\n', _) => (end + 1, SseLineEnd::Lf),
                 (_, Some(b'\n')) => (end + 2, SseLineEnd::CrLf),
@@ -327,26 +286,16 @@ impl BlockProgress {
                 (_, None) if line == SseLine::Blank && *ending != SseLineEnd::CrLf => {
                     (end + 1, SseLineEnd::Cr)
                 }
-                (_, None) => return BlockStep::More,
+                (_, None) => return None,
             };
             *ending = ended_by;
             self.at = next;
             self.line = next;
-            self.data = data;
             match line {
-                SseLine::Blank => return BlockStep::End(next),
+                SseLine::Blank => return Some(next),
                 SseLine::Comment => {}
-                SseLine::Data(_) => (self.has_data, self.has_fields) = (true, true),
-                SseLine::Other(..) => self.has_fields = true,
+                SseLine::Data(_) | SseLine::Other(..) => self.has_fields = true,
             }
-        }
-    }
-
-    /// How long the data is with `line`.
-    fn data_with(&self, line: SseLine<'_>) -> usize {
-        match line {
-            SseLine::Data(value) => self.data + usize::from(self.has_data) + value.len(),
-            _ => self.data,
         }
     }
 }

@@ -4,8 +4,8 @@
 
 use bytes::Bytes;
 use mcp_proxy_wire::{
-    Field, Kind, Limits, LineSplitter, LineUnit, MAX_DEPTH, Message, PartialHead, Span,
-    SseSplitter, SseUnit, flatten, read_partial_head, request_era,
+    Field, Kind, LineSplitter, LineUnit, MAX_DEPTH, Message, PartialHead, Span, SseSplitter,
+    SseUnit, flatten, read_partial_head, request_era,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -238,61 +238,32 @@ pub fn chunks(bytes: &[u8], sizes: &[usize]) -> Vec<Bytes> {
     pieces
 }
 
-/// A maximum below the cut size is reached first.
-fn settled(limits: Limits) -> Limits {
-    if limits.max < limits.cut {
-        Limits::collect(limits.max)
-    } else {
-        limits
-    }
-}
-
-/// Lines lose no byte, are what they are by the plain rule, and are cut through exactly when they are long.
-pub fn lines(bytes: &[u8], sizes: &[usize], limits: Limits) {
-    let mut splitter = LineSplitter::new(limits);
-    let limits = settled(limits);
+/// Lines lose no byte, are what they are by the plain rule, and are given up exactly when they are too long.
+pub fn lines(bytes: &[u8], sizes: &[usize], max: usize) {
+    let mut splitter = LineSplitter::new(max);
     let mut units = Vec::new();
     for piece in chunks(bytes, sizes) {
         splitter.push(piece, &mut units);
     }
     splitter.finish(&mut units);
-    let expected = plain_lines(bytes);
-    if !units
-        .iter()
-        .any(|unit| matches!(unit, LineUnit::TooLarge { .. }))
-    {
-        let wire: Vec<&[u8]> = units.iter().map(|unit| unit.wire()).collect();
-        assert!(wire.concat() == bytes, "bytes were lost");
-    }
-    let mut expected = expected.into_iter();
-    let mut open: Option<Vec<u8>> = None;
+    let mut expected = plain_lines(bytes).into_iter();
+    let (mut read, mut is_whole) = (Vec::new(), true);
     for unit in units {
+        let line = expected.next().expect("there is such a line");
         match unit {
-            LineUnit::Line { message, .. } => {
-                assert!(
-                    open.is_none() && message.len() <= limits.cut && message.len() <= limits.max
-                );
-                assert_eq!(Some(message.to_vec()), expected.next());
+            LineUnit::Line { wire, message } => {
+                assert!(message.len() <= max);
+                assert_eq!(message, line);
+                read.extend_from_slice(&wire);
             }
-            LineUnit::Open(chunk) => assert!(open.replace(chunk.message.to_vec()).is_none()),
-            LineUnit::More(chunk) => open
-                .as_mut()
-                .expect("opened before")
-                .extend_from_slice(&chunk.message),
-            LineUnit::Close(chunk) => {
-                let mut whole = open.take().expect("opened before");
-                whole.extend_from_slice(&chunk.message);
-                assert!(whole.len() > limits.cut);
-                assert_eq!(Some(whole), expected.next());
-            }
-            LineUnit::TooLarge { front, .. } => {
-                let line = expected.next().expect("there is such a line");
-                assert!(open.is_none() && line.len() > limits.max && line.len() <= limits.cut);
-                assert!(line.starts_with(&front[..front.len().min(line.len())]));
+            LineUnit::GivenUp(_) => {
+                assert!(line.len() > max);
+                is_whole = false;
             }
         }
     }
-    assert!(open.is_none() && expected.next().is_none());
+    assert!(expected.next().is_none());
+    assert!(!is_whole || read == bytes, "bytes were lost");
 }
 
 fn plain_lines(bytes: &[u8]) -> Vec<Vec<u8>> {
@@ -318,76 +289,43 @@ struct EventFields {
     data: Option<Vec<u8>>,
 }
 
-/// Events lose no byte, are what they are by the plain rule, and are cut through exactly when their data is long.
-pub fn events(bytes: &[u8], sizes: &[usize], limits: Limits) {
-    let mut splitter = SseSplitter::new(limits);
-    let limits = settled(limits);
+/// Events lose no byte, are what they are by the plain rule, and are given up exactly when they are too long.
+pub fn events(bytes: &[u8], sizes: &[usize], max: usize) {
+    let mut splitter = SseSplitter::new(max);
     let mut units = Vec::new();
     for piece in chunks(bytes, sizes) {
         splitter.push(piece, &mut units);
     }
     splitter.finish(&mut units);
-    let lossy = units
-        .iter()
-        .any(|unit| matches!(unit, SseUnit::TooLarge { .. }));
-    if !lossy {
-        let wire: Vec<&[u8]> = units.iter().map(|unit| unit.wire()).collect();
-        assert!(wire.concat() == bytes, "bytes were lost");
-    }
+    let lossy = units.iter().any(|unit| matches!(unit, SseUnit::TooLarge));
     let mut expected = plain_blocks(bytes).into_iter();
-    let mut next = |found: &dyn Fn(&EventFields) -> bool| match lossy {
-        // Blocks may be missing, but none is made up.
-        true => assert!(
-            expected.any(|block| found(&block)),
-            "a block that was not there"
-        ),
-        false => assert!(
-            expected.next().is_some_and(|block| found(&block)),
-            "another block"
-        ),
-    };
-    let mut open: Option<Vec<u8>> = None;
+    let mut read = Vec::new();
     for unit in units {
-        match unit {
-            SseUnit::Event(event) => {
-                // The LF behind a CR that ended a block may come alone.
-                assert!(open.is_none() && event.wire.len() <= limits.max.max(1));
-                let block = EventFields {
-                    id: event.id.map(String::into_bytes),
-                    event: event.event.map(String::into_bytes),
-                    retry: event.retry,
-                    data: event.data.map(|data| data.to_vec()),
-                };
-                assert!(
-                    block
-                        .data
-                        .as_ref()
-                        .is_none_or(|data| data.len() <= limits.cut)
-                );
-                if block != EventFields::default() {
-                    next(&|expected| *expected == block);
-                }
-            }
-            SseUnit::Open { head, chunk } => {
-                assert!(head.wire.is_empty() && head.data.is_none());
-                assert!(open.replace(chunk.message.to_vec()).is_none());
-            }
-            SseUnit::More(chunk) => open
-                .as_mut()
-                .expect("opened before")
-                .extend_from_slice(&chunk.message),
-            SseUnit::Close(chunk) => {
-                let mut whole = open.take().expect("opened before");
-                whole.extend_from_slice(&chunk.message);
-                assert!(whole.len() > limits.cut);
-                next(&|expected| expected.data.as_ref() == Some(&whole));
-            }
-            SseUnit::TooLarge { seen, .. } => assert!(open.is_none() && seen > 0),
+        let SseUnit::Event(event) = unit else {
+            assert!(matches!(unit, SseUnit::TooLarge));
+            continue;
+        };
+        // The LF behind a CR that ended a block may come alone.
+        assert!(event.wire.len() <= max.max(1));
+        read.extend_from_slice(&event.wire);
+        let block = EventFields {
+            id: event.id.map(String::into_bytes),
+            event: event.event.map(String::into_bytes),
+            retry: event.retry,
+            data: event.data.map(|data| data.to_vec()),
+        };
+        if block == EventFields::default() {
+            continue;
+        }
+        match lossy {
+            // Blocks may be missing, but none is made up.
+            true => assert!(expected.any(|expected| expected == block)),
+            false => assert_eq!(expected.next(), Some(block)),
         }
     }
-    assert!(open.is_none());
     if !lossy {
         assert_eq!(expected.next(), None);
+        assert!(read == bytes, "bytes were lost");
     }
 }
 

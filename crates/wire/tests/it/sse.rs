@@ -1,10 +1,10 @@
 //! Events, with every line end and every split.
 
 use bytes::Bytes;
-use mcp_proxy_wire::{Chunk, Limits, SseEvent, SseSplitter, SseUnit, encode_event};
+use mcp_proxy_wire::{Id, SseEvent, SseSplitter, SseUnit, encode_event};
 
-fn split(limits: Limits, pushes: &[&[u8]]) -> Vec<SseUnit> {
-    let mut splitter = SseSplitter::new(limits);
+fn split(max: usize, pushes: &[&[u8]]) -> Vec<SseUnit> {
+    let mut splitter = SseSplitter::new(max);
     let mut out = Vec::new();
     for push in pushes {
         splitter.push(push.to_vec(), &mut out);
@@ -13,15 +13,15 @@ fn split(limits: Limits, pushes: &[&[u8]]) -> Vec<SseUnit> {
     out
 }
 
-fn events(limits: Limits, pushes: &[&[u8]]) -> Vec<SseEvent> {
+fn events(max: usize, pushes: &[&[u8]]) -> Vec<SseEvent> {
     let event = |unit| match unit {
         SseUnit::Event(event) => event,
         other => panic!("{other:?}"),
     };
-    split(limits, pushes).into_iter().map(event).collect()
+    split(max, pushes).into_iter().map(event).collect()
 }
 
-const BIG: Limits = Limits::collect(1 << 20);
+const BIG: usize = 1 << 20;
 
 #[test]
 fn fields_are_read_by_the_standard() {
@@ -115,53 +115,14 @@ fn one_data_line_is_not_copied() {
     );
 }
 
-fn chunk(wire: &'static str, message: &'static str) -> Chunk {
-    Chunk {
-        wire: Bytes::from_static(wire.as_bytes()),
-        message: Bytes::from_static(message.as_bytes()),
-    }
-}
-
-#[test]
-fn a_long_event_is_cut_through() {
-    let units = split(
-        Limits::cut_at(4),
-        &[
-            b"event: m\nid: 1\nda",
-            b"ta: abc",
-            b"def",
-            b"g\ndata: h\n: c\n\ndata: x\n\n",
-        ],
-    );
-    let head = SseEvent {
-        event: Some("m".into()),
-        id: Some("1".into()),
-        ..SseEvent::default()
-    };
-    assert_eq!(
-        units[0],
-        SseUnit::Open {
-            head,
-            chunk: chunk("event: m\nid: 1\ndata: abcdef", "abcdef")
-        }
-    );
-    assert_eq!(units[1], SseUnit::More(chunk("g\ndata", "g")));
-    assert_eq!(units[2], SseUnit::More(chunk("", "\n")));
-    assert_eq!(units[3], SseUnit::Close(chunk(": h\n: c\n\n", "h")));
-    assert!(matches!(&units[4], SseUnit::Event(event) if event.data.as_deref() == Some(b"x")));
-}
-
 #[test]
 fn a_block_over_the_maximum_is_told_once_and_skipped() {
     for pushes in [
         &[b"data: abcdefghijkl\nid: 1\n\ndata: x\n\n".as_slice()][..],
         &[b"data: abcdef", b"ghijkl\n", b"\ndata: x\n\n"],
     ] {
-        let units = split(Limits::collect(14), pushes);
-        assert!(
-            matches!(&units[0], SseUnit::TooLarge { front, .. } if front.starts_with(b"abcdef")),
-            "{units:?}"
-        );
+        let units = split(14, pushes);
+        assert!(matches!(units[0], SseUnit::TooLarge), "{units:?}");
         assert!(
             matches!(&units[1], SseUnit::Event(event) if event.data.as_deref() == Some(b"x")),
             "{units:?}"
@@ -186,37 +147,9 @@ fn encoded_events_read_back() {
 }
 
 #[test]
-fn a_cut_event_that_ends_with_the_bare_name_of_a_data_line_has_an_empty_line_more() {
-    for pushes in [&["data: data: \ndata"][..], &["data: data: \n", "da", "ta"]] {
-        let mut splitter = SseSplitter::new(Limits {
-            cut: 0,
-            max: usize::MAX,
-        });
-        let mut units = Vec::new();
-        for push in pushes {
-            splitter.push(push.to_string(), &mut units);
-        }
-        splitter.finish(&mut units);
-        let mut message = Vec::new();
-        for unit in &units {
-            match unit {
-                SseUnit::Open { chunk, .. } | SseUnit::More(chunk) | SseUnit::Close(chunk) => {
-                    message.extend_from_slice(&chunk.message);
-                }
-                other => panic!("{other:?}"),
-            }
-        }
-        assert_eq!(message, b"data: \n");
-    }
-}
-
-#[test]
 fn an_events_data_can_be_exchanged_and_nothing_else_moves() {
     let wire = ": hi\r\nid: 7\r\ndata: {\r\nretry: 5\r\ndata: }\r\n\r\n";
-    let mut splitter = SseSplitter::new(Limits {
-        cut: 1024,
-        max: 1024,
-    });
+    let mut splitter = SseSplitter::new(1024);
     let mut units = Vec::new();
     splitter.push(Bytes::from(wire), &mut units);
     let [SseUnit::Event(event)] = units.as_slice() else {
@@ -230,23 +163,29 @@ fn an_events_data_can_be_exchanged_and_nothing_else_moves() {
 
 #[test]
 fn an_event_that_is_given_up_takes_no_other_with_it() {
-    let text = b"id: 1\r\ndata: abcdef\r\n\r\ndata: next\n\n";
-    for place in 1..23 {
-        let (mut splitter, mut units) = (SseSplitter::new(Limits::collect(100)), Vec::new());
-        splitter.push(&text[..place], &mut units);
-        assert_eq!(splitter.held(), place);
-        let mut given_up = splitter.give_up(&mut units).to_vec();
-        assert_eq!(splitter.held(), 0);
-        splitter.push(&text[place..], &mut units);
-        let next = units.pop().unwrap();
-        assert_eq!(next.wire(), b"data: next\n\n", "given up at {place}");
-        assert!(matches!(units.last(), Some(SseUnit::Close(_))));
-        for unit in units {
-            let (SseUnit::More(chunk) | SseUnit::Close(chunk)) = unit else {
-                panic!("{unit:?}");
+    for end in ["\n", "\r\n", "\r"] {
+        let text = "id: 1\ndata: {\"id\":7}\n\ndata: next\n\n".replace('\n', end);
+        let length = text.find("data: next").unwrap();
+        for place in 1..length - end.len() {
+            let (mut splitter, mut units) = (SseSplitter::new(100), Vec::new());
+            splitter.push(text.as_bytes()[..place].to_vec(), &mut units);
+            assert_eq!(splitter.held(), place);
+            splitter.give_up(&mut units);
+            assert_eq!(splitter.held(), 0);
+            splitter.push(text.as_bytes()[place..].to_vec(), &mut units);
+            let (Some(SseUnit::GivenUp(ends)), Some(SseUnit::Event(next))) =
+                (units.first(), units.last())
+            else {
+                panic!("{end:?} {place}: {units:?}");
             };
-            given_up.extend_from_slice(&chunk.message);
+            assert_eq!(next.data.as_deref(), Some(b"next".as_slice()));
+            if place > "id: 1\ndata: ".len() + end.len() {
+                assert_eq!(
+                    ends.head().id,
+                    Some(Id::from_token(b"7")),
+                    "{end:?} {place}"
+                );
+            }
         }
-        assert_eq!(given_up.trim_ascii(), b"abcdef", "given up at {place}");
     }
 }

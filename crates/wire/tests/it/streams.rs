@@ -1,17 +1,13 @@
-//! Splitters: any bytes, any chunking, any limits.
+//! Splitters: any bytes, any chunking, any limit.
 
-use mcp_proxy_wire::{Limits, SseEvent, SseSplitter, SseUnit, encode_event};
+use mcp_proxy_wire::{SseEvent, SseSplitter, SseUnit, encode_event};
 use proptest::prelude::*;
 
 use crate::invariants;
 
-fn limits() -> impl Strategy<Value = Limits> {
-    prop_oneof![
-        (0_usize..40).prop_map(Limits::cut_at),
-        (0_usize..60).prop_map(Limits::collect),
-        (0_usize..40, 0_usize..60).prop_map(|(cut, max)| Limits { cut, max }),
-        Just(Limits::collect(usize::MAX)),
-    ]
+/// The largest line or block.
+fn max() -> impl Strategy<Value = usize> {
+    prop_oneof![0_usize..60, Just(usize::MAX)]
 }
 
 fn sizes() -> impl Strategy<Value = Vec<usize>> {
@@ -61,19 +57,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn lines_keep_every_byte(bytes in soup(LINE_PIECES), sizes in sizes(), limits in limits()) {
-        invariants::lines(&bytes, &sizes, limits);
+    fn lines_keep_every_byte(bytes in soup(LINE_PIECES), sizes in sizes(), max in max()) {
+        invariants::lines(&bytes, &sizes, max);
     }
 
     #[test]
-    fn events_keep_every_byte(bytes in soup(SSE_PIECES), sizes in sizes(), limits in limits()) {
-        invariants::events(&bytes, &sizes, limits);
+    fn events_keep_every_byte(bytes in soup(SSE_PIECES), sizes in sizes(), max in max()) {
+        invariants::events(&bytes, &sizes, max);
     }
 
     #[test]
     fn an_encoded_event_reads_back(id in "[a-z]{0,3}", data in soup(&[b"\n", b"\r", b"\r\n", b" ", b"{}"]), sizes in sizes()) {
         let wire = encode_event(Some(&id), None, &data);
-        let mut splitter = SseSplitter::new(Limits::collect(usize::MAX));
+        let mut splitter = SseSplitter::new(usize::MAX);
         let mut units = Vec::new();
         for piece in invariants::chunks(&wire, &sizes) {
             splitter.push(piece, &mut units);
@@ -92,42 +88,16 @@ proptest! {
 }
 
 #[test]
-fn a_line_of_twenty_mebibytes_passes_in_any_mode() {
+fn a_line_of_twenty_mebibytes_passes() {
     let mut bytes = vec![b'x'; 20 << 20];
     bytes.extend_from_slice(b"\r\n{}\n");
-    for limits in [
-        Limits::cut_at(64 << 10),
-        Limits::collect(usize::MAX),
-        Limits::collect(1 << 20),
-    ] {
-        invariants::lines(&bytes, &[64 << 10], limits);
+    for max in [usize::MAX, 1 << 20] {
+        invariants::lines(&bytes, &[64 << 10], max);
     }
     let mut event = b"id: 1\ndata: ".to_vec();
     event.extend_from_slice(&bytes);
     event.extend_from_slice(b"\n\n");
-    for limits in [
-        Limits::cut_at(64 << 10),
-        Limits::collect(usize::MAX),
-        Limits::collect(1 << 20),
-    ] {
-        invariants::events(&event, &[64 << 10, 10], limits);
-    }
-}
-
-#[test]
-fn a_bare_name_at_the_end_of_a_cut_event() {
-    for bytes in [
-        &b"data: data: \ndata"[..],
-        b"data: \ndata",
-        b"data\ndata",
-        b"data: \ndata: \ndata",
-    ] {
-        for sizes in [&[1][..], &[2], &[16], &[13, 1]] {
-            for max in [6, 11, usize::MAX] {
-                for cut in [0, 1, 2] {
-                    invariants::events(bytes, sizes, Limits { cut, max });
-                }
-            }
-        }
+    for max in [usize::MAX, 1 << 20] {
+        invariants::events(&event, &[64 << 10, 10], max);
     }
 }

@@ -30,7 +30,7 @@ async fn an_answer_is_held_by_the_call_that_caused_its_request() {
             let mut frame = Frame::message(StreamId::Only, origin, Message::parse(text.to_owned()));
             frame.parent = parent;
             let mut pipeline = connection.message_pipeline(direction);
-            let passed = pipeline.try_pass(frame, run.now()).await.unwrap();
+            let passed = pipeline.try_pass(frame, run.now()).unwrap();
             matches!(passed, PassResult::Held)
         };
         let call = r#"{"id":1,"method":"tools/call"}"#;
@@ -68,7 +68,7 @@ async fn a_message_is_held_by_the_name_of_its_server() {
         let call = Message::parse(r#"{"id":1,"method":"tools/call"}"#);
         let frame = Frame::message(StreamId::Only, Origin::Client, call);
         let mut pipeline = connection.message_pipeline(Direction::ClientToServer);
-        let passed = pipeline.try_pass(frame, run.now()).await.unwrap();
+        let passed = pipeline.try_pass(frame, run.now()).unwrap();
         held.push(matches!(passed, PassResult::Held));
     }
     assert_eq!(held, [true, false, true]);

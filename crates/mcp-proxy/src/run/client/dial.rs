@@ -9,7 +9,7 @@ use mcp_proxy_core::{CarryEnd, Link, ProxyRun, RunOptions, carry};
 use mcp_proxy_hub::{HubDriver, HubReports, ServerChange};
 use mcp_proxy_shell::{CancelSignal, CommandFailure, ServerStream};
 use mcp_proxy_transport::{LineReader, LineWriter};
-use mcp_proxy_wire::{Limits, Side, Transport};
+use mcp_proxy_wire::{Side, Transport};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -114,16 +114,17 @@ fn connect(
     driver: Option<Arc<HubDriver>>,
     shown: String,
 ) -> Result<ServerStream, CommandFailure> {
-    let limits = Limits {
-        cut: usize::MAX,
-        max: config.limits.message,
-    };
-    let dial = proxy::dial(config, limits).map_err(mistake)?;
+    let dial = proxy::dial(config).map_err(mistake)?;
     let connection = run.connect(Transport::Stdio, config.target.peer());
     let (stream, own_end) = tokio::io::duplex(PIPE_BYTES);
     let (from_client, to_client) = tokio::io::split(own_end);
     let client = Link::new(
-        LineReader::new(from_client, Side::Client, limits, run.memory()),
+        LineReader::new(
+            from_client,
+            Side::Client,
+            config.limits.message,
+            run.memory(),
+        ),
         LineWriter::new(to_client, Side::Client),
     );
     let options = proxy::carry_options(config.limits);

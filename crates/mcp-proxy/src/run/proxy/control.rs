@@ -15,7 +15,7 @@ use mcp_proxy_session::{RecentMessages, copy_record, time_text};
 use mcp_proxy_transport::control::{
     ControlSocket, ProxyDescriptor, SocketFiles, remove_stale_sockets, serve,
 };
-use mcp_proxy_wire::{ErrorCode, Limits, Side};
+use mcp_proxy_wire::{ErrorCode, Side};
 use tokio::task::JoinHandle;
 
 use super::record::{self, RunDescription};
@@ -161,18 +161,14 @@ fn absolute(files: Vec<PathBuf>) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Opens links for single messages (replays, redirects), which read whole messages whatever their size. What it needs (certificates, for one) is made
+/// Opens links for single messages (replays, redirects). What it needs (certificates, for one) is made
 /// at every use: most runs have none.
 pub fn dial(config: &Config) -> Dial {
     let config = Config {
         reconnect: false,
         ..config.clone()
     };
-    let limits = Limits {
-        cut: usize::MAX,
-        max: config.limits.message,
-    };
-    Arc::new(move |connection| match super::dial(&config, limits) {
+    Arc::new(move |connection| match super::dial(&config) {
         Ok(dial) => dial(connection),
         Err(error) => {
             let text = format!("{error:#}");

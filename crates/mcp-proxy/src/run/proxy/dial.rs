@@ -12,30 +12,27 @@ use mcp_proxy_transport::http::{
 use mcp_proxy_transport::process::ServerCommand;
 use mcp_proxy_transport::sse::sse_link;
 use mcp_proxy_transport::{ChildServer, RemoteLinkOptions, SessionLoss, StderrCallback};
-use mcp_proxy_wire::{Limits, Transport};
+use mcp_proxy_wire::Transport;
 
 use crate::config::{ClientEndpoint, Config, HubTarget, MockTarget, NO_PROFILE, Target};
 use crate::printer;
 use crate::run::sign_in::token_source;
 
-/// Over this a message between links of one kind is cut through.
-pub const CUT_THROUGH_BYTES: usize = 64 * 1024;
-
 /// What opens a link to the configured server.
-pub fn dial(config: &Config, limits: Limits) -> Result<Dial> {
+pub fn dial(config: &Config) -> Result<Dial> {
     let can_hear = match config.listen {
         ClientEndpoint::Stdio => false,
         ClientEndpoint::Port { kind, .. } => kind == Transport::StreamableHttp,
         ClientEndpoint::InProcess(_) => true,
     };
     let on_loss = on_session_loss(config, can_hear);
-    dial_target(config, (&config.target, None), limits, on_loss)
+    dial_target(config, (&config.target, None), on_loss)
 }
 
 /// The same for clients of this kind, whatever else their port serves.
-pub fn dial_for(client: Transport, config: &Config, limits: Limits) -> Result<Dial> {
+pub fn dial_for(client: Transport, config: &Config) -> Result<Dial> {
     let on_loss = on_session_loss(config, client == Transport::StreamableHttp);
-    dial_target(config, (&config.target, None), limits, on_loss)
+    dial_target(config, (&config.target, None), on_loss)
 }
 
 /// A streamable HTTP client can hear that its session is gone, and opens another one. The others cannot.
@@ -53,15 +50,15 @@ pub fn hub_dial(hub: &HubTarget, profile: &str) -> Result<Dial> {
 }
 
 /// What opens a link to one of several servers. Error texts call it by its name, because they reach clients.
-pub fn dial_named(config: &Config, target: &Target, name: &str, limits: Limits) -> Result<Dial> {
+pub fn dial_named(config: &Config, target: &Target, name: &str) -> Result<Dial> {
     let Target::Command(command) = target else {
         // The hub opens sessions again itself.
-        return dial_target(config, (target, Some(name)), limits, SessionLoss::EndLink);
+        return dial_target(config, (target, Some(name)), SessionLoss::EndLink);
     };
     let child = ChildServer {
         shown: name.to_owned(),
         on_stderr: pass_named_stderr(config, name),
-        ..child(config, command, limits)
+        ..child(config, command)
     };
     Ok(Arc::new(move |connection| {
         let link = child.link(&connection);
@@ -105,12 +102,11 @@ fn pass_named_stderr(config: &Config, name: &str) -> StderrCallback {
 fn dial_target(
     config: &Config,
     (target, name): (&Target, Option<&str>),
-    limits: Limits,
     on_loss: SessionLoss,
 ) -> Result<Dial> {
     match target {
         Target::Command(command) => {
-            let child = child(config, command, limits);
+            let child = child(config, command);
             Ok(Arc::new(move |connection| {
                 let link = child.link(&connection);
                 Box::pin(std::future::ready(link))
@@ -119,12 +115,12 @@ fn dial_target(
         Target::Url { kind, .. } => {
             let remote = remote(config, target, name)?;
             let options = RemoteLinkOptions {
-                max: limits.max,
+                max: config.limits.message,
                 on_loss,
             };
             Ok(dial_remote(remote, *kind, options))
         }
-        Target::Recording(played) => dial_recording(config, played, limits, on_loss),
+        Target::Recording(played) => dial_recording(config, played, on_loss),
         Target::Hub(hub) => hub_dial(hub, NO_PROFILE),
         Target::Relay(_) => {
             anyhow::bail!("a relay has no server of its own to open a connection to")
@@ -133,14 +129,9 @@ fn dial_target(
 }
 
 /// A recording, with a real server behind it or without.
-fn dial_recording(
-    config: &Config,
-    played: &MockTarget,
-    limits: Limits,
-    on_loss: SessionLoss,
-) -> Result<Dial> {
+fn dial_recording(config: &Config, played: &MockTarget, on_loss: SessionLoss) -> Result<Dial> {
     let beyond = match &played.fallback {
-        Some(target) => Some(dial_target(config, (target, None), limits, on_loss)?),
+        Some(target) => Some(dial_target(config, (target, None), on_loss)?),
         None => None,
     };
     let recording = Arc::clone(&played.recording);
@@ -159,13 +150,13 @@ fn dial_recording(
 }
 
 /// A server process and who watches over it.
-pub fn child(config: &Config, command: &ServerCommand, limits: Limits) -> ChildServer {
+pub fn child(config: &Config, command: &ServerCommand) -> ChildServer {
     ChildServer {
         supervisor: config.supervisor.clone(),
         command: command.clone(),
         shown: config.masks.argv(&words(command)).join(" "),
         masks: config.masks.clone(),
-        limits,
+        max_message: config.limits.message,
         on_stderr: pass_stderr(config),
     }
 }

@@ -25,7 +25,7 @@ use mcp_proxy_wire::Transport;
 use super::dial::{dial_for, dial_remote, hub_dial, remote};
 use super::health::ProxyHealth;
 use super::signals::{HangupMeaning, StopRequest, on_hangup};
-use super::{RunEnd, STOP_DEADLINE, carry_options, drain, limits};
+use super::{RunEnd, STOP_DEADLINE, carry_options, drain};
 use crate::config::{ClientEndpoint, Config, HubTarget, NO_PROFILE, Target};
 use crate::printer;
 use crate::run::relay;
@@ -233,8 +233,7 @@ fn routes(
         idle: config.limits.idle,
         message: config.limits.message,
     };
-    let whole = limits(config.limits, Transport::Stdio, Transport::StreamableHttp);
-    let cut = limits(config.limits, Transport::Sse, Transport::Sse);
+    let max_message = config.limits.message;
     let most = config.limits.sessions;
     let endpoint = move |server: Peer| EndpointOptions {
         server,
@@ -246,10 +245,7 @@ fn routes(
         carry,
     };
     let sse_endpoint = |places: Arc<SessionPlaces>| {
-        let (dial, server) = (
-            dial_for(Transport::Sse, config, whole)?,
-            config.target.peer(),
-        );
+        let (dial, server) = (dial_for(Transport::Sse, config)?, config.target.peer());
         let allowed = (limits_of_sessions, places);
         anyhow::Ok(SseEndpoint::new(
             Arc::clone(&run),
@@ -260,7 +256,7 @@ fn routes(
         ))
     };
     let mcp_endpoint = |options: EndpointOptions| {
-        let dial = dial_for(Transport::StreamableHttp, config, whole)?;
+        let dial = dial_for(Transport::StreamableHttp, config)?;
         anyhow::Ok(McpEndpoint::new(Arc::clone(&run), dial, options))
     };
     let mcp = Route::exact(http::PATH);
@@ -274,7 +270,7 @@ fn routes(
         } => {
             let remote = remote(config, &config.target, None)?;
             let same = same_path(&remote);
-            let exchange = HttpPassThrough::new(Arc::clone(&run), remote, cut);
+            let exchange = HttpPassThrough::new(Arc::clone(&run), remote, max_message);
             let front = sse_endpoint(SessionPlaces::new(most))?;
             let routes = with_sse(routes.with(exchange, [mcp, same]), &front);
             with_health(routes, health().counting(front))
@@ -282,9 +278,9 @@ fn routes(
         Target::Url { kind: None, .. } => {
             let remote = remote(config, &config.target, None)?;
             let same = same_path(&remote);
-            let exchange = HttpPassThrough::new(Arc::clone(&run), Arc::clone(&remote), cut);
+            let exchange = HttpPassThrough::new(Arc::clone(&run), Arc::clone(&remote), max_message);
             let options = RemoteLinkOptions {
-                max: whole.max,
+                max: max_message,
                 on_loss: SessionLoss::EndLink,
             };
             let dial = dial_remote(Arc::clone(&remote), Some(Transport::Sse), options);
@@ -296,7 +292,7 @@ fn routes(
                 .counting(Arc::clone(&front));
             let bridges = (sessions, Arc::clone(&front));
             let auto =
-                AutoDetectEndpoint::new(Arc::clone(&run), remote, exchange, bridges, whole.max);
+                AutoDetectEndpoint::new(Arc::clone(&run), remote, exchange, bridges, max_message);
             let routes = with_sse(routes.with(auto, [mcp, same]), &front);
             with_health(routes, health)
         }

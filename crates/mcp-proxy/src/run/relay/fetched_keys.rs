@@ -208,7 +208,7 @@ async fn fetch_whole(server: &RemoteServer) -> Result<TokenVerifier> {
     let memory = MemoryBudget::new(LARGEST);
     match collect(answer.into_body(), LARGEST, &memory).await {
         CollectedBody::Whole(json) => Ok(TokenVerifier::from_jwks(&json)?),
-        CollectedBody::Partial(..) | CollectedBody::NoRoom(..) => {
+        CollectedBody::TooLarge(..) | CollectedBody::NoRoom(..) => {
             bail!("the answer is larger than {} KiB", LARGEST >> 10)
         }
         CollectedBody::Broken(_, why) => bail!("the answer broke off: {why}"),

@@ -45,7 +45,7 @@ fn a_call_is_sent_again_on_the_live_session() {
     assert!(id.starts_with("mcp-proxy-replay-"), "{id}");
     assert_eq!(request["raw"]["params"]["_meta"]["progressToken"], id);
     assert!(run.round(PING).contains(r#""id":7"#));
-    // A large answer comes in pieces, and the request goes between two messages of the client.
+    // The request goes between two messages of the client.
     let long = "x".repeat(200_000);
     let large = CALL.replace("hi", &long);
     let (first, rest) = large.split_at(150_000);

@@ -7,12 +7,12 @@ use http::response::Parts;
 use http::{Response, StatusCode};
 use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
-use mcp_proxy_wire::{Body, ErrorCode, Id, Kind, Limits, Message, Side, SseUnit};
+use mcp_proxy_wire::{Body, ErrorCode, Id, Kind, Message, Side, SseUnit};
 
 use super::super::collect::collect;
 use super::super::event_collector::EventCollector;
 use super::super::incoming_body::IncomingBody;
-use super::super::relayed_body::event_frame;
+use super::super::relayed_events::event_frame;
 use super::super::token_source::SignInNeeded;
 use super::{HttpLink, PostedMessage, proxy_frame, received};
 
@@ -136,8 +136,7 @@ impl HttpLink {
         method: Option<&str>,
         open: &mut Vec<Id>,
     ) -> StreamEnd {
-        let limits = Limits::collect(self.max);
-        let mut events = EventCollector::new(limits, self.answers.memory());
+        let mut events = EventCollector::new(self.max, self.answers.memory());
         let mut end = StreamEnd::default();
         let mut units = Vec::new();
         loop {
@@ -166,9 +165,9 @@ impl HttpLink {
     ) {
         for unit in units.drain(..) {
             let SseUnit::Event(event) = unit else {
-                if let SseUnit::TooLarge { seen, .. } = unit {
+                if let SseUnit::TooLarge = unit {
                     self.answers
-                        .end(crate::lines::too_large(Side::Server, seen, self.max))
+                        .end(crate::lines::too_large(Side::Server, self.max))
                         .await;
                 }
                 continue;

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::{HeaderMap, Response, StatusCode};
 use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
-use mcp_proxy_wire::{Body, Direction, ErrorCode, Id, Limits, Message, Side, SseUnit};
+use mcp_proxy_wire::{Body, Direction, ErrorCode, Id, Message, Side, SseUnit};
 use tokio::time::{Instant, timeout_at};
 
 use super::super::collect::collect;
 use super::super::event_collector::EventCollector;
 use super::super::incoming_body::IncomingBody;
-use super::super::relayed_body::event_frame;
+use super::super::relayed_events::event_frame;
 use super::answers::{refuses_session, status_text};
 use super::{HttpLink, PostedMessage, session_headers};
 use crate::reopen_attempts::{ReopenAttempts, ReopenError};
@@ -269,8 +269,7 @@ impl HttpLink {
                 false => Err(ReopenError::Never(status_text(status))),
             };
         }
-        let limits = Limits::collect(self.max);
-        let mut events = EventCollector::new(limits, self.answers.memory());
+        let mut events = EventCollector::new(self.max, self.answers.memory());
         let mut units = Vec::new();
         while let Some(Ok(piece)) = body.next().await {
             let refused = events.push(piece, &mut units);

@@ -1,4 +1,4 @@
-//! The answer to a request that is passed through, on its way back: whole, in pieces, or as a stream of events.
+//! The answer to a request that is passed through, on its way back: whole, or as a stream of events.
 
 use std::sync::Arc;
 
@@ -6,20 +6,15 @@ use http::header::CONTENT_LENGTH;
 use http::{Method, Response, StatusCode};
 use mcp_proxy_core::{Connection, OutgoingFrame};
 use mcp_proxy_wire::headers;
-use mcp_proxy_wire::{
-    Body, Direction, ExchangeId, Frame, Id, Limits, Message, Origin, Side, TransportEnvelope,
-};
+use mcp_proxy_wire::{Body, Direction, ExchangeId, Frame, Id, Message, Origin, TransportEnvelope};
 
 use super::HttpPassThrough;
-use crate::http::body_length::stated;
-use crate::http::collect::{CollectedBody, collect};
-use crate::http::failed_exchange::{
-    answer_broke_off, record_failed_response, unreachable_server, withheld,
-};
+use crate::http::collect::collect;
+use crate::http::failed_exchange::{record_failed_response, unreachable_server, withheld};
 use crate::http::incoming_body::IncomingBody;
 use crate::http::listener::HttpResponse;
 use crate::http::outgoing_body::{OutgoingBody, UnsentMessage};
-use crate::http::relayed_body::RelayedBody;
+use crate::http::relayed_events::RelayedEvents;
 use crate::http::tool_headers::ToolHeaders;
 
 /// What an answer is read for, besides being passed on.
@@ -28,16 +23,6 @@ pub(super) enum AnswerInspection {
     Nothing,
     /// The arguments that tools want in headers.
     Tools,
-}
-
-impl AnswerInspection {
-    /// A list of tools is read whole if it has no more bytes than this; then it is passed on in one piece.
-    fn needs(self, limits: Limits) -> usize {
-        match self {
-            AnswerInspection::Nothing => 0,
-            AnswerInspection::Tools => limits.max.min(4 << 20),
-        }
-    }
 }
 
 /// The request that an answer belongs to.
@@ -75,74 +60,49 @@ impl HttpPassThrough {
                 return record_failed_response(502, asked, &end);
             }
             let through = (Arc::clone(connection), pipeline, exchange);
-            let limits = Limits {
-                cut: self.limits.cut.max(learning.needs(self.limits)),
-                ..self.limits
-            };
             // A stream ends where it ends: events may be changed, dropped or added.
             headers::remove_in_order(&mut parts.headers, |name| *name == CONTENT_LENGTH);
-            let body = RelayedBody::events(body, through, limits, self.learned(learning));
+            let body = RelayedEvents::new(body, through, self.max, self.learned(learning));
             return Response::from_parts(parts, OutgoingBody::Relayed(Box::new(body)));
         }
-        let whole_up_to = self.cut().max(learning.needs(self.limits));
-        let collected = collect(body, whole_up_to, self.run.memory()).await;
-        if self.is_too_large(&parts.headers, &collected) {
-            let seen = collected.bytes_read();
-            let end = crate::lines::too_large(Side::Server, seen, self.limits.max);
-            return unreachable_server(connection, exchange, asked, &end);
+        let collected = collect(body, self.max, self.run.memory()).await;
+        let bytes = match collected.into_answer(self.max) {
+            Ok(bytes) => bytes,
+            Err(end) => return unreachable_server(connection, exchange, asked, &end),
+        };
+        if is_no_stream(method, &parts) {
+            let envelope = TransportEnvelope::Response(Box::new(parts.clone()));
+            let head = Frame::new(exchange, Origin::Server, envelope, Body::Empty);
+            return match pipeline.pass_one(head, self.run.now()).await {
+                Ok(_) => Response::from_parts(parts, OutgoingBody::whole(bytes)),
+                Err(end) => record_failed_response(502, asked, &end),
+            };
         }
-        match collected {
-            CollectedBody::Whole(bytes) if is_no_stream(method, &parts) => {
-                let envelope = TransportEnvelope::Response(Box::new(parts.clone()));
-                let head = Frame::new(exchange, Origin::Server, envelope, Body::Empty);
-                match pipeline.pass_one(head, self.run.now()).await {
-                    Ok(_) => Response::from_parts(parts, OutgoingBody::whole(bytes)),
-                    Err(end) => record_failed_response(502, asked, &end),
-                }
+        if learning == AnswerInspection::Tools {
+            self.remote.tools().note_raw(&bytes);
+        }
+        let body = match bytes.is_empty() {
+            true => Body::Empty,
+            false => Body::Whole(Message::parse(bytes)),
+        };
+        let envelope = TransportEnvelope::Response(Box::new(parts));
+        let frame = Frame::new(exchange, Origin::Server, envelope, body);
+        let answer = match pipeline.pass_one(frame, self.run.now()).await {
+            Ok(Some(OutgoingFrame::Frame(Frame {
+                envelope: TransportEnvelope::Response(parts),
+                body,
+                sequence,
+                ..
+            }))) => {
+                let unsent = UnsentMessage::new(connection, sequence);
+                Response::from_parts(*parts, OutgoingBody::recorded(body, unsent))
             }
-            CollectedBody::Whole(bytes) => {
-                if learning == AnswerInspection::Tools {
-                    self.remote.tools().note_raw(&bytes);
-                }
-                let body = match bytes.is_empty() {
-                    true => Body::Empty,
-                    false => Body::Whole(Message::parse(bytes)),
-                };
-                let envelope = TransportEnvelope::Response(Box::new(parts));
-                let frame = Frame::new(exchange, Origin::Server, envelope, body);
-                let answer = match pipeline.pass_one(frame, self.run.now()).await {
-                    Ok(Some(OutgoingFrame::Frame(Frame {
-                        envelope: TransportEnvelope::Response(parts),
-                        body,
-                        sequence,
-                        ..
-                    }))) => {
-                        let unsent = UnsentMessage::new(connection, sequence);
-                        Response::from_parts(*parts, OutgoingBody::recorded(body, unsent))
-                    }
-                    Ok(_) => withheld(502),
-                    Err(end) => return record_failed_response(502, asked, &end),
-                };
-                match connection.run.durable().await {
-                    Ok(()) => answer,
-                    Err(end) => record_failed_response(502, asked, &end),
-                }
-            }
-            CollectedBody::Partial(first, rest) => {
-                let length = stated(&parts.headers);
-                let envelope = TransportEnvelope::Response(Box::new(parts.clone()));
-                let through = (Arc::clone(connection), pipeline, exchange);
-                let body =
-                    RelayedBody::cut(rest, first, envelope, through, length, self.limits.max);
-                Response::from_parts(parts, OutgoingBody::Relayed(Box::new(body)))
-            }
-            CollectedBody::NoRoom(over, _) => {
-                unreachable_server(connection, exchange, asked, &over.end(Side::Server))
-            }
-            CollectedBody::Broken(read, why) => {
-                let end = answer_broke_off(read.len(), &why);
-                unreachable_server(connection, exchange, asked, &end)
-            }
+            Ok(_) => withheld(502),
+            Err(end) => return record_failed_response(502, asked, &end),
+        };
+        match connection.run.durable().await {
+            Ok(()) => answer,
+            Err(end) => record_failed_response(502, asked, &end),
         }
     }
 

@@ -23,7 +23,7 @@ impl HttpPassThrough {
             connection: Arc::clone(connection),
             head,
             exchange: self.next_exchange(),
-            max: self.limits.max,
+            max: self.max,
         })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use mcp_proxy_core::LinkEnd;
-use mcp_proxy_wire::{Body, ErrorCode, Frame, Limits, Message, Side, SseEvent, SseUnit, headers};
+use mcp_proxy_wire::{Body, ErrorCode, Frame, Message, Side, SseEvent, SseUnit, headers};
 use tokio::time::timeout;
 
 use super::SseSession;
@@ -15,7 +15,7 @@ use crate::http::dial::{proxy_frame, received, status_text};
 use crate::http::event_collector::EventCollector;
 use crate::http::incoming_body::IncomingBody;
 use crate::http::outgoing_body::OutgoingBody;
-use crate::http::relayed_body::event_frame;
+use crate::http::relayed_events::event_frame;
 use crate::http::remote::RemoteServer;
 use crate::http::token_source::SignInNeeded;
 use crate::inbox::{InboxItem, InboxSender};
@@ -57,7 +57,7 @@ impl SseServerStream {
         }
         let mut stream = SseServerStream {
             body: response.into_body(),
-            events: EventCollector::new(Limits::collect(max), client.connection.run.memory()),
+            events: EventCollector::new(max, client.connection.run.memory()),
             units: VecDeque::new(),
             split: Vec::new(),
             refusal: None,
@@ -119,8 +119,8 @@ impl SseServerStream {
             while let Some(unit) = self.units.pop_front() {
                 let event = match unit {
                     SseUnit::Event(event) => event,
-                    SseUnit::TooLarge { seen, .. } => {
-                        return Err(crate::lines::too_large(Side::Server, seen, self.max));
+                    SseUnit::TooLarge => {
+                        return Err(crate::lines::too_large(Side::Server, self.max));
                     }
                     _ => continue,
                 };

@@ -1,15 +1,55 @@
-//! The head of a large body from its two ends.
+//! What is kept of a message that is given up, because it is too large or there is no room for it: its two ends.
 //!
-//! A body that is cut through is never whole in memory, so its head is read from its first and its last bytes: forward
-//! over the outermost members until one that does not end in front, then backward over scalar members from the end.
+//! They usually tell which request it was, or which it answers, so that somebody can be told. They are read forward over the
+//! outermost members until one that does not end in front, then backward over scalar members from the end.
 //! (TypeScript servers write `{"result":…,"jsonrpc":"2.0","id":1}`: the id is only at the end.) What lies between the
-//! ends is not seen, so nothing here says that the body is valid.
+//! ends is not seen, so nothing here says that the message is valid.
 
 use crate::message::{BOM, HeadMembers, whole_number};
 use crate::scan::{self, MemberKey, RootKind, ScanEnd};
 use crate::{Id, Kind, text};
 
-/// What the two ends of a body tell.
+/// How much is kept of the two ends. The front is enough for what clients and servers write in front of the contents.
+const FRONT: usize = 64 * 1024;
+const BACK: usize = 4 * 1024;
+
+/// The first and the last bytes of a message that is given up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MessageEnds {
+    front: Vec<u8>,
+    back: Vec<u8>,
+}
+
+impl MessageEnds {
+    /// Those of a message whose bytes are all here.
+    pub fn of(message: &[u8]) -> MessageEnds {
+        let mut ends = MessageEnds::default();
+        ends.add(message);
+        ends
+    }
+
+    /// More of it has come.
+    pub fn add(&mut self, bytes: &[u8]) {
+        let in_front = bytes.len().min(FRONT - self.front.len());
+        self.front.extend_from_slice(&bytes[..in_front]);
+        self.back
+            .extend_from_slice(&bytes[bytes.len().saturating_sub(BACK)..]);
+        let longer = self.back.len().saturating_sub(BACK);
+        self.back.drain(..longer);
+    }
+
+    /// What its front tells while its end has not come.
+    pub fn front_head(&self) -> PartialHead {
+        read_partial_head(&self.front, b"")
+    }
+
+    /// What both ends tell when it has come.
+    pub fn head(&self) -> PartialHead {
+        read_partial_head(&self.front, &self.back)
+    }
+}
+
+/// What the two ends of a message tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartialHead {
     /// What it is, as far as can be seen.

@@ -1,140 +1,79 @@
-//! A peer's body on its way to the other peer, through a pipeline.
+//! A server's event stream on its way to the client, through a pipeline.
 //!
-//! hyper polls it when the receiving peer takes bytes, it polls the sending peer's body, and each piece goes through
-//! the pipeline, and so into the record, on the way: no task, no queue, and a slow peer slows only its own.
+//! hyper polls it when the client takes bytes, it polls the server's body, and each event goes through the pipeline, and so
+//! into the record, on the way: no task, no queue, and a slow client slows only its own stream.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http_body::{Frame as BodyFrame, SizeHint};
+use http_body::Frame as BodyFrame;
 use mcp_proxy_core::replay::ReplayAnswerFilter;
 use mcp_proxy_core::{
     Connection, DurableWait, LinkEnd, MessagePipeline, OutgoingFrame, PipelineOutput,
 };
 use mcp_proxy_wire::{
-    Body, Chunk, Direction, ExchangeId, Frame, Id, Kind, Limits, Message, Side, TransportEnvelope,
-    encode_event, error_response,
+    Body, Direction, ExchangeId, Frame, Id, Kind, Message, Origin, Side, SseEvent, SseUnit,
+    TransportEnvelope, encode_event, error_response,
 };
 
+use super::event_collector::EventCollector;
 use super::incoming_body::IncomingBody;
 use super::outgoing_body::BodyError;
 use super::tool_headers::ToolHeaders;
 use crate::refused_message::RefusedMessage;
 
-mod relayed_events;
-
-use relayed_events::RelayedEvents;
-pub(crate) use relayed_events::event_frame;
-
-/// A peer's body on its way to the other peer.
-pub struct RelayedBody {
+/// A server's event stream on its way to the client.
+pub struct RelayedEvents {
     incoming: IncomingBody,
+    events: EventCollector,
+    max: usize,
     connection: Arc<Connection>,
     pipeline: MessagePipeline,
     exchange: ExchangeId,
-    shape: RelayedShape,
+    /// Where the tools that the stream lists are noted.
+    tools: Option<Arc<ToolHeaders>>,
     batch: Vec<Frame>,
     output: PipelineOutput,
     /// Takes out what is not the client's.
     replay_filter: ReplayAnswerFilter,
-    /// What is to be sent, with the record's number of the message that ends there.
+    /// What is to be sent, with the record's number of its message.
     out: VecDeque<(Bytes, Option<u64>)>,
-    /// The record's number of the first message that the receiving side took whole.
-    taken: Arc<OnceLock<u64>>,
     /// `out` waits until its messages are on the disk, if it must.
     durable: DurableWait,
-    /// Bytes of the whole body, when its head told.
-    length: Option<u64>,
     ended: bool,
     /// It has brought an answer.
     has_answer: bool,
-    /// An event was dropped: nothing follows it.
+    /// An answer was dropped: nothing follows it.
     dropped: bool,
 }
 
-/// What the body is made of.
-enum RelayedShape {
-    /// One large message. The last piece seen waits until it is known whether it is the last of all.
-    Cut {
-        last: Option<Bytes>,
-        opened: bool,
-        seen: usize,
-        max: usize,
-        envelope: TransportEnvelope,
-    },
-    /// An SSE stream.
-    Events(RelayedEvents),
-}
-
-impl RelayedBody {
-    /// A body of one message that is larger than fits into memory at once. `first` was read already.
-    pub fn cut(
-        incoming: IncomingBody,
-        first: Bytes,
-        envelope: TransportEnvelope,
-        (connection, pipeline, exchange): (Arc<Connection>, MessagePipeline, ExchangeId),
-        length: Option<u64>,
-        max: usize,
-    ) -> RelayedBody {
-        let (seen, pipeline) = (first.len(), pipeline.without_holds());
-        let shape = RelayedShape::Cut {
-            last: Some(first),
-            opened: false,
-            seen,
-            max,
-            envelope,
-        };
-        RelayedBody::new(incoming, (connection, pipeline, exchange), shape, length)
-    }
-
-    /// An SSE stream.
-    pub fn events(
+impl RelayedEvents {
+    /// The events of a stream, each of `max` bytes at most.
+    pub fn new(
         incoming: IncomingBody,
         (connection, pipeline, exchange): (Arc<Connection>, MessagePipeline, ExchangeId),
-        limits: Limits,
+        max: usize,
         tools: Option<Arc<ToolHeaders>>,
-    ) -> RelayedBody {
-        let memory = connection.run.memory();
-        let shape = RelayedShape::Events(RelayedEvents::new(limits, memory, tools));
-        RelayedBody::new(incoming, (connection, pipeline, exchange), shape, None)
-    }
-
-    fn new(
-        incoming: IncomingBody,
-        (connection, pipeline, exchange): (Arc<Connection>, MessagePipeline, ExchangeId),
-        shape: RelayedShape,
-        length: Option<u64>,
-    ) -> RelayedBody {
-        RelayedBody {
+    ) -> RelayedEvents {
+        RelayedEvents {
             incoming,
+            events: EventCollector::new(max, connection.run.memory()),
+            max,
             connection,
             pipeline,
             exchange,
-            shape,
+            tools,
             batch: Vec::new(),
             output: PipelineOutput::default(),
             replay_filter: ReplayAnswerFilter::default(),
             out: VecDeque::new(),
-            taken: Arc::default(),
             durable: DurableWait::default(),
-            length,
             ended: false,
             has_answer: false,
             dropped: false,
         }
-    }
-
-    /// The record's number of its message, once the receiving side has taken all of it.
-    pub(super) fn taken(&self) -> Arc<OnceLock<u64>> {
-        Arc::clone(&self.taken)
-    }
-
-    /// How long it is, if that is known.
-    pub(super) fn size(&self) -> SizeHint {
-        self.length
-            .map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 
     /// The next piece.
@@ -147,10 +86,7 @@ impl RelayedBody {
                 let durable = self.connection.run.poll_durable(cx, &mut self.durable);
                 ready!(durable).map_err(BodyError::Stopped)?;
             }
-            if let Some((bytes, sequence)) = self.out.pop_front() {
-                if let Some(sequence) = sequence {
-                    let _ = self.taken.set(sequence);
-                }
+            if let Some((bytes, _)) = self.out.pop_front() {
                 return Poll::Ready(Some(Ok(BodyFrame::data(bytes))));
             }
             if !self.dropped
@@ -195,15 +131,13 @@ impl RelayedBody {
         }
     }
 
-    /// Between two events a stream can still tell what it will not bring: the requests of its POST are answered, and it ends.
+    /// A stream can still tell what it will not bring: the requests of its POST are answered, and it ends.
     fn answer_instead(&mut self, end: &LinkEnd) {
-        let between =
-            matches!(&self.shape, RelayedShape::Events(events) if events.is_between_events());
         let LinkEnd::Failed(failure) = end else {
             return;
         };
         // What came before it goes first.
-        if !between || failure.side == Side::Client || self.run_pipeline().is_err() {
+        if failure.side == Side::Client || self.run_pipeline().is_err() {
             return;
         }
         for asked in self.connection.open_requests(Direction::ClientToServer) {
@@ -244,71 +178,33 @@ impl RelayedBody {
     }
 
     fn more(&mut self, bytes: Bytes) -> Result<(), LinkEnd> {
-        match &mut self.shape {
-            RelayedShape::Cut {
-                last,
-                opened,
-                seen,
-                max,
-                envelope,
-            } => {
-                *seen += bytes.len();
-                if *seen > *max {
-                    return Err(crate::lines::too_large(self.pipeline.from(), *seen, *max));
-                }
-                if let Some(piece) = last.replace(bytes) {
-                    let body = chunk_body(piece, opened);
-                    let envelope = std::mem::replace(envelope, TransportEnvelope::Bare);
-                    let origin = self.pipeline.from().into();
-                    self.batch
-                        .push(Frame::new(self.exchange, origin, envelope, body));
-                }
-            }
-            RelayedShape::Events(events) => {
-                let from = self.pipeline.from();
-                if let Some(refused) = events.push(bytes, self.exchange, from, &mut self.batch)? {
-                    self.answer_refused(&refused);
-                }
-            }
+        let mut units = Vec::new();
+        let refused = self.events.push(bytes, &mut units);
+        self.take_units(units)?;
+        if let Some(refused) = refused {
+            self.answer_refused(&refused);
         }
         Ok(())
     }
 
     fn finish(&mut self) -> Result<(), LinkEnd> {
-        match &mut self.shape {
-            RelayedShape::Cut {
-                last,
-                opened,
-                envelope,
-                ..
-            } => {
-                let piece = last.take().unwrap_or_default();
-                let chunk = Chunk {
-                    wire: piece.clone(),
-                    message: piece,
-                };
-                if !*opened {
-                    // It ended with its first piece after all: open and close in one go.
-                    let envelope = std::mem::replace(envelope, TransportEnvelope::Bare);
-                    let empty = Chunk {
-                        wire: Bytes::new(),
-                        message: Bytes::new(),
-                    };
-                    let body = Body::Open(empty);
-                    let origin = self.pipeline.from().into();
-                    self.batch
-                        .push(Frame::new(self.exchange, origin, envelope, body));
+        let mut units = Vec::new();
+        self.events.finish(&mut units);
+        self.take_units(units)
+    }
+
+    fn take_units(&mut self, units: Vec<SseUnit>) -> Result<(), LinkEnd> {
+        for unit in units {
+            match unit {
+                SseUnit::Event(event) => {
+                    let (envelope, body) = event_frame(event);
+                    let frame = Frame::new(self.exchange, Origin::Server, envelope, body);
+                    self.batch.push(frame);
                 }
-                let (origin, body) = (self.pipeline.from().into(), Body::Close(chunk));
-                self.batch.push(Frame::new(
-                    self.exchange,
-                    origin,
-                    TransportEnvelope::Bare,
-                    body,
-                ));
-            }
-            RelayedShape::Events(events) => {
-                events.finish(self.exchange, self.pipeline.from(), &mut self.batch)?;
+                SseUnit::TooLarge => {
+                    return Err(crate::lines::too_large(Side::Server, self.max));
+                }
+                SseUnit::GivenUp(_) => {}
             }
         }
         Ok(())
@@ -334,14 +230,11 @@ impl RelayedBody {
 
     /// Forwards what came out of the pipeline. A stream ends where an answer was withheld; without any other event it continues.
     fn take_output(&mut self) -> Result<(), LinkEnd> {
-        let in_stream = matches!(self.shape, RelayedShape::Events(_));
-        if in_stream {
-            self.replay_filter
-                .filter(&self.connection, &mut self.output);
-        }
+        self.replay_filter
+            .filter(&self.connection, &mut self.output);
         for outgoing in self.output.forward.drain(..) {
             if let OutgoingFrame::Dropped(frame) = &outgoing {
-                if in_stream && !is_answer(frame) {
+                if !is_answer(frame) {
                     continue;
                 }
                 self.ended = true;
@@ -351,8 +244,8 @@ impl RelayedBody {
             let Some(frame) = outgoing.into_written() else {
                 continue;
             };
-            if let RelayedShape::Events(events) = &self.shape {
-                events.note_tools(&frame);
+            if let (Some(tools), Body::Whole(message)) = (&self.tools, &frame.body) {
+                tools.note(message);
             }
             let sequence = frame.sequence;
             self.has_answer |= is_answer(&frame);
@@ -370,7 +263,7 @@ impl RelayedBody {
     }
 }
 
-impl Drop for RelayedBody {
+impl Drop for RelayedEvents {
     fn drop(&mut self) {
         let unread = self.out.iter().filter_map(|(_, sequence)| *sequence);
         let unread: Vec<u64> = unread.collect();
@@ -389,24 +282,21 @@ fn is_answer(frame: &Frame) -> bool {
     matches!(&frame.body, Body::Whole(message) if matches!(message.kind(), Kind::Response | Kind::Error))
 }
 
-fn chunk_body(piece: Bytes, opened: &mut bool) -> Body {
-    let chunk = Chunk {
-        wire: piece.clone(),
-        message: piece,
-    };
-    if std::mem::replace(opened, true) {
-        Body::More(chunk)
-    } else {
-        Body::Open(chunk)
+/// The bytes of an event as they stand in a stream.
+fn wire_bytes(frame: Frame) -> Bytes {
+    match (frame.body, frame.envelope) {
+        (_, TransportEnvelope::Event(event)) => event.wire,
+        (Body::Whole(message), _) => message.into_raw(),
+        _ => Bytes::new(),
     }
 }
 
-/// The bytes of a frame as they stand on the wire of the same kind of transport.
-fn wire_bytes(frame: Frame) -> Bytes {
-    match (frame.body, frame.envelope) {
-        (Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk), _) => chunk.wire,
-        (_, TransportEnvelope::Event(event)) => event.wire,
-        (Body::Whole(message), _) => message.into_raw(),
-        (Body::Empty, _) => Bytes::new(),
-    }
+/// An event as a frame: its data is the message, unless it is an event of the transport's own.
+pub(crate) fn event_frame(event: SseEvent) -> (TransportEnvelope, Body) {
+    let is_message = event.event.as_deref().is_none_or(|name| name == "message");
+    let body = match &event.data {
+        Some(data) if is_message && !data.is_empty() => Body::Whole(Message::parse(data.clone())),
+        _ => Body::Empty,
+    };
+    (TransportEnvelope::Event(Box::new(event)), body)
 }
