@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::connection::Connection;
 use crate::link::{Link, LinkEnd, LinkFailure};
-use crate::replay::OpenInjectionQueue;
+use crate::replay::InjectionQueue;
 use pump::{Pump, PumpEnd, SettleSignal, SharedWriter, drop_holds_without_client};
 
 /// Deadlines of one conversation.
@@ -85,18 +85,16 @@ pub async fn carry(
     connection.set_carried();
     let to_client = Mutex::new(client.writer);
     let to_server = Mutex::new(server.writer);
-    let open = OpenInjectionQueue::new(connection);
-    let injections = open.injections();
     let mut up = Pump::new(
         connection,
-        &injections,
+        Some(InjectionQueue::open(connection)),
         Direction::ClientToServer,
         client.reader,
         options,
     );
     let mut down = Pump::new(
         connection,
-        &injections,
+        None,
         Direction::ServerToClient,
         server.reader,
         options,
@@ -111,9 +109,9 @@ pub async fn carry(
         end = &mut down_run => Some((Side::Server, end)),
         () = &mut stop => None,
     };
-    injections.close();
     // The pump that continues is the one that ran: dropped in the middle of a write, it would lose the rest of it.
     drop(up_run);
+    up.close_injections();
     let end = match first {
         None => {
             drop(down_run);
@@ -171,7 +169,7 @@ pub async fn carry(
     };
     to_server.lock().await.close().await;
     to_client.lock().await.close().await;
-    drop((up, down, to_server, open));
+    drop((up, down, to_server));
     if let Some(finish) = server.finish {
         finish.await;
     }

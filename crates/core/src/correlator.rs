@@ -4,9 +4,7 @@
 //! its answer: a second answer is a duplicate, one after a cancel is late, and both still name their request.
 //! One table per connection; its size is bounded, the oldest entries go first.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,8 +36,8 @@ pub struct TrackedRequest {
     pub id: Id,
     /// The call that caused it, which caused its answer too.
     pub parent: Option<u64>,
-    /// What it asks, noted only while somebody may want to choose by it.
-    pub subject: Option<RequestSubject>,
+    /// What it asks.
+    pub subject: RequestSubject,
 }
 
 impl TrackedRequest {
@@ -53,7 +51,7 @@ impl TrackedRequest {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestSubject {
     /// Its method.
-    pub method: Cow<'static, str>,
+    pub method: Arc<str>,
     /// The tool, prompt or resource that it names.
     pub name: Option<Arc<str>>,
 }
@@ -62,35 +60,10 @@ impl RequestSubject {
     /// What this request asks. Copied, because the message may lie in a large buffer that would be kept with it.
     pub fn of(request: &Message) -> RequestSubject {
         RequestSubject {
-            method: method_of(request),
+            method: Arc::from(&*request.method().unwrap_or_default()),
             name: subject_name(request).map(|name| Arc::from(&*name)),
         }
     }
-}
-
-/// Its method; the commonest need no copy.
-fn method_of(request: &Message) -> Cow<'static, str> {
-    let common = [
-        "tools/call",
-        "tools/list",
-        "resources/read",
-        "prompts/get",
-        "ping",
-    ];
-    let method = request.method().unwrap_or_default();
-    match common.into_iter().find(|known| *known == method) {
-        Some(known) => Cow::Borrowed(known),
-        None => Cow::Owned(method.into_owned()),
-    }
-}
-
-/// Whether what requests ask is noted, for their answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TrackingDetail {
-    /// It is: somebody may want to choose by it.
-    WithSubject,
-    /// Only that they were.
-    IdOnly,
 }
 
 /// What an answer means.
@@ -118,18 +91,11 @@ enum RequestEnd {
 /// The requests of one connection.
 #[derive(Default)]
 pub struct Correlator {
-    /// One request a key, except when sessionless HTTP clients use the same id at once. Boxed, because a map keeps room for
-    /// several when it is empty again.
-    open: FxHashMap<RequestKey, Box<OpenRequests>>,
+    /// Oldest first. One request a key, except when sessionless HTTP clients use the same id at once.
+    open: FxHashMap<RequestKey, Vec<TrackedRequest>>,
     count: usize,
     /// Newest last.
     finished: VecDeque<(RequestKey, TrackedRequest, RequestEnd)>,
-}
-
-/// The open requests under one key, oldest first; nearly always one.
-struct OpenRequests {
-    first: TrackedRequest,
-    more: VecDeque<TrackedRequest>,
 }
 
 /// Where and when a message was seen.
@@ -145,8 +111,6 @@ pub struct Observation {
     pub message: MessageId,
     /// When, since the start of the run.
     pub at: Duration,
-    /// What is noted of a request.
-    pub detail: TrackingDetail,
     /// The call that caused it.
     pub parent: Option<u64>,
 }
@@ -157,9 +121,7 @@ impl Correlator {
         match message.kind() {
             _ if message.expects_answer() => {
                 if let Some(id) = message.id() {
-                    let about = (seen.detail == TrackingDetail::WithSubject)
-                        .then(|| RequestSubject::of(message));
-                    self.track_request(seen, id, about);
+                    self.track_request(seen, id, message);
                 }
                 None
             }
@@ -179,8 +141,7 @@ impl Correlator {
         }
     }
 
-    /// Notes a request, by what is known of it.
-    pub fn track_request(&mut self, seen: Observation, id: Id, about: Option<RequestSubject>) {
+    fn track_request(&mut self, seen: Observation, id: Id, request: &Message) {
         let asked = TrackedRequest {
             message: seen.message,
             sequence: seen.sequence,
@@ -189,21 +150,14 @@ impl Correlator {
             stream: seen.stream,
             id,
             parent: seen.parent,
-            subject: about,
+            subject: RequestSubject::of(request),
         };
         self.insert(seen.direction, asked);
     }
 
     fn insert(&mut self, direction: Direction, asked: TrackedRequest) {
-        match self.open.entry((direction, asked.id.key())) {
-            Entry::Occupied(mut open) => open.get_mut().more.push_back(asked),
-            Entry::Vacant(place) => {
-                place.insert(Box::new(OpenRequests {
-                    first: asked,
-                    more: VecDeque::new(),
-                }));
-            }
-        }
+        let key = (direction, asked.id.key());
+        self.open.entry(key).or_default().push(asked);
         self.count += 1;
         if self.count > OPEN_MAX {
             self.forget_oldest();
@@ -226,18 +180,20 @@ impl Correlator {
                 duplicate: false,
             });
         }
-        // The newest that is over, on the same stream if there is one.
-        let of_key = |entry: &&mut (RequestKey, TrackedRequest, RequestEnd)| entry.0 == key;
-        let here = self
-            .finished
-            .iter()
-            .any(|(k, asked, _)| *k == key && asked.stream == stream);
-        let (_, asked, over) = self
-            .finished
-            .iter_mut()
-            .rev()
-            .filter(of_key)
-            .find(|entry| !here || entry.1.stream == stream)?;
+        // On the same stream if there is one.
+        let found = self.match_finished(&key, |asked| asked.stream == stream);
+        found.or_else(|| self.match_finished(&key, |_| true))
+    }
+
+    /// Finds the newest such request that is over.
+    fn match_finished(
+        &mut self,
+        key: &RequestKey,
+        is_meant: impl Fn(&TrackedRequest) -> bool,
+    ) -> Option<Correlation> {
+        let mut newest_first = self.finished.iter_mut().rev();
+        let (_, asked, over) =
+            newest_first.find(|(known, asked, _)| known == key && is_meant(asked))?;
         let was = std::mem::replace(over, RequestEnd::Answered);
         Some(Correlation {
             request: asked.clone(),
@@ -271,16 +227,7 @@ impl Correlator {
             return self.match_answer(direction, stream, id);
         }
         let key = (direction.reverse(), id.key());
-        let of_stream = |entry: &&mut (RequestKey, TrackedRequest, RequestEnd)| {
-            entry.0 == key && entry.1.stream == stream
-        };
-        let (_, asked, over) = self.finished.iter_mut().rev().find(of_stream)?;
-        let was = std::mem::replace(over, RequestEnd::Answered);
-        Some(Correlation {
-            request: asked.clone(),
-            late: was != RequestEnd::Answered,
-            duplicate: was == RequestEnd::Answered,
-        })
+        self.match_finished(&key, |asked| asked.stream == stream)
     }
 
     /// The request on this stream was cancelled: it is not open any more, and an answer would be late.
@@ -319,20 +266,19 @@ impl Correlator {
             self.remember(key, asked, RequestEnd::Cancelled);
             return;
         };
-        if asked.subject.is_some() {
-            asked.subject = Some(RequestSubject::of(now));
-        }
+        asked.subject = RequestSubject::of(now);
         asked.id = id;
         self.insert(direction, asked);
     }
 
     /// A request that was held or delayed is forwarded, or answered here: what follows is not waiting here any more.
     pub fn note_released(&mut self, direction: Direction, id: &Id, sequence: u64, now: Duration) {
-        let Some(open) = self.open.get_mut(&(direction, id.key())) else {
-            return;
-        };
-        let mut all = std::iter::once(&mut open.first).chain(&mut open.more);
-        if let Some(asked) = all.find(|asked| asked.sequence == sequence) {
+        let mut open = self
+            .open
+            .get_mut(&(direction, id.key()))
+            .into_iter()
+            .flatten();
+        if let Some(asked) = open.find(|asked| asked.sequence == sequence) {
             asked.held = now.saturating_sub(asked.at);
         }
     }
@@ -365,17 +311,14 @@ impl Correlator {
 
     fn all_open(&self, direction: Direction, id: &Id) -> impl Iterator<Item = &TrackedRequest> {
         let open = self.open.get(&(direction, id.key()));
-        open.into_iter()
-            .flat_map(|open| std::iter::once(&open.first).chain(&open.more))
+        open.into_iter().flatten()
     }
 
     /// The open requests that came in `direction`, oldest first, without taking them.
     pub fn open_requests(&self, direction: Direction) -> Vec<TrackedRequest> {
         let of_direction = self.open.iter().filter(|((way, _), _)| *way == direction);
-        let mut open: Vec<TrackedRequest> = of_direction
-            .flat_map(|(_, open)| std::iter::once(&open.first).chain(&open.more))
-            .cloned()
-            .collect();
+        let mut open: Vec<TrackedRequest> =
+            of_direction.flat_map(|(_, open)| open).cloned().collect();
         open.sort_by_key(|asked| asked.sequence);
         open
     }
@@ -408,23 +351,20 @@ impl Correlator {
             return false;
         };
         let was_used = || self.finished.iter().any(|(known, ..)| known == key);
-        open.first.stream.exchange().is_none() || (open.more.is_empty() && !was_used())
+        let is_of_exchange = |asked: &TrackedRequest| asked.stream.exchange().is_some();
+        !open.first().is_some_and(is_of_exchange) || (open.len() == 1 && !was_used())
     }
 
     /// Takes the open request of the same stream, else the oldest.
     fn take(&mut self, key: &RequestKey, stream: StreamId) -> Option<TrackedRequest> {
         let open = self.open.get_mut(key)?;
+        let place = open.iter().position(|asked| asked.stream == stream);
+        let taken = open.remove(place.unwrap_or(0));
+        if open.is_empty() {
+            self.open.remove(key);
+        }
         self.count -= 1;
-        if open.more.is_empty() {
-            return self.open.remove(key).map(|open| open.first);
-        }
-        if open.first.stream != stream
-            && let Some(place) = open.more.iter().position(|asked| asked.stream == stream)
-        {
-            return open.more.remove(place);
-        }
-        let next = open.more.pop_front()?;
-        Some(std::mem::replace(&mut open.first, next))
+        Some(taken)
     }
 
     fn remember(&mut self, key: RequestKey, asked: TrackedRequest, over: RequestEnd) {
@@ -437,21 +377,14 @@ impl Correlator {
     /// Forgets the oldest requests. Many at once, because all are looked at: while messages are held, every new request may be
     /// one too many.
     fn forget_oldest(&mut self) {
-        let open = self.open.values();
-        let open = open.flat_map(|open| std::iter::once(&open.first).chain(&open.more));
+        let open = self.open.values().flatten();
         let mut sequences: Vec<u64> = open.map(|asked| asked.sequence).collect();
         let (_, last, _) = sequences.select_nth_unstable(FORGOTTEN_AT_ONCE - 1);
         let last = *last;
         self.open.retain(|_, open| {
-            // Oldest first.
-            while open.first.sequence <= last {
-                match open.more.pop_front() {
-                    Some(next) => open.first = next,
-                    None => return false,
-                }
-            }
-            true
+            open.retain(|asked| asked.sequence > last);
+            !open.is_empty()
         });
-        self.count = self.open.values().map(|open| 1 + open.more.len()).sum();
+        self.count = self.open.values().map(Vec::len).sum();
     }
 }

@@ -12,7 +12,6 @@ mod connection;
 mod connections;
 pub mod control;
 mod correlator;
-mod cut_through;
 mod in_process;
 pub mod intercept;
 mod link;
@@ -32,7 +31,7 @@ mod unredacted_messages;
 pub use carry::{CarryEnd, CarryOptions, carry};
 pub use connection::{ClientStreams, Connection, NewConnection};
 pub use connections::ConnectionRegistry;
-pub use correlator::{Correlation, Correlator, Observation, TrackingDetail};
+pub use correlator::{Correlation, Correlator, Observation};
 pub use in_process::{
     ClientGone, InProcessReceiver, InProcessSender, InProcessServer, QueueReader, in_process,
 };

@@ -11,13 +11,11 @@ use mcp_proxy_wire::{Body, Direction, Frame, Kind, Side, Transport};
 
 use crate::connection::Connection;
 use crate::correlator::Correlation;
-use crate::cut_through::CutThroughMessage;
 use crate::intercept::ReleaseQueueReader;
 use crate::link::{LinkEnd, OutgoingFrame};
 use crate::rules::CachedRules;
 use crate::step::{Step, StepContext};
 
-mod assembly;
 mod holding;
 mod recording;
 mod redirection;
@@ -28,16 +26,11 @@ pub struct MessagePipeline {
     connection: Arc<Connection>,
     direction: Direction,
     steps: &'static [Step],
-    /// Nobody can hold its messages: they go no further, or are on their way in pieces already.
+    /// Nobody can hold its messages: they go no further.
     never_holds: bool,
     /// Whether who waits for a held message can be told so.
     progress_support: ProgressSupport,
-    cut_through: Option<Box<CutThroughMessage>>,
     stray: StrayOutput,
-    /// Inside a stray line that is too long to be whole.
-    skipping: bool,
-    /// A large message that somebody may want to hold, so far.
-    assembly: Option<Box<assembly::MessageAssembly>>,
     /// Messages that were held come back here. None was held yet: there is none.
     release_queue: Option<ReleaseQueueReader>,
     /// What messages answer, for those who choose what to hold. Filled only while somebody does.
@@ -118,10 +111,7 @@ impl MessagePipeline {
             steps: &[],
             never_holds: true,
             progress_support: ProgressSupport::Yes,
-            cut_through: None,
             stray: StrayOutput::default(),
-            skipping: false,
-            assembly: None,
             release_queue: None,
             correlations: Vec::new(),
             rules: CachedRules::default(),
@@ -138,7 +128,7 @@ impl MessagePipeline {
         let connection = Arc::clone(&self.connection);
         let mut record_writer = connection.run.lock_record_writer();
         for frame in frames.drain(..) {
-            let received = self.receive_one(&mut record_writer, frame, now)?;
+            let received = self.receive_one(&mut record_writer, frame, now);
             output.forward.extend(received.map(OutgoingFrame::Frame));
         }
         connection.run.flush(&mut record_writer)?;

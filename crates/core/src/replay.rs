@@ -26,7 +26,7 @@ pub(crate) use client_session_replay::DELIVERY;
 pub use client_session_replay::replay_on_client_session;
 pub use diff::{Difference, IgnoredPath};
 pub(crate) use handshake::{Handshake, INITIALIZE, needed_handshake_messages, standard_handshake};
-pub(crate) use injection_queue::{InjectionQueue, InjectionQueues, OpenInjectionQueue};
+pub(crate) use injection_queue::{InjectionQueue, InjectionQueues};
 pub use injection_queue::{MessageInjector, PendingInjection, SendFuture};
 pub use plan::{MessagePurpose, PlannedMessage, RedactionFills, ReplayPlan, ReplayScript};
 pub use player::{ReplayPlayer, player_link};
@@ -36,8 +36,8 @@ pub(crate) use single_replay::error_text;
 pub use single_replay::{
     ReplayError, ReplayOrder, ReplayReceipt, ReplayedAnswer, SingleReplay, replay_on_new_session,
 };
-pub use waiters::ReplayAnswerFilter;
 pub(crate) use waiters::ReplayWaiters;
+pub use waiters::remove_replay_answers;
 
 /// How plans are played.
 #[derive(Clone, Copy, Debug)]

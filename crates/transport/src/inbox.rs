@@ -28,12 +28,11 @@ pub enum InboxItem {
 impl ByteSize for InboxItem {
     fn bytes(&self) -> usize {
         match self {
-            InboxItem::Frame(frame) => match &frame.body {
-                Body::Whole(message) => message.len(),
-                Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk) => chunk.wire.len(),
-                Body::Empty => 0,
-            },
-            InboxItem::End(_) => 0,
+            InboxItem::Frame(Frame {
+                body: Body::Whole(message),
+                ..
+            }) => message.len(),
+            InboxItem::Frame(_) | InboxItem::End(_) => 0,
         }
     }
 }

@@ -24,8 +24,7 @@ pub struct QueueSendError;
 
 /// The feeding end.
 pub struct QueueSender<T> {
-    /// `None` keeps one more place for the message before it. Boxed, because the channel makes 32 places at once, and most
-    /// sessions wait most of the time.
+    /// `None` keeps one more place for the message before it. Boxed, because the channel makes 32 places at once.
     places: mpsc::Sender<Option<Box<T>>>,
 }
 
@@ -53,26 +52,13 @@ impl<T> Clone for QueueSender<T> {
 impl<T: ByteSize> QueueSender<T> {
     /// Queues it, when there is room.
     pub async fn send(&self, item: T) -> Result<(), QueueSendError> {
-        let needed = self.needed(&item);
-        if needed == 1 {
-            return self
-                .places
-                .send(Some(Box::new(item)))
-                .await
-                .map_err(|_| QueueSendError);
-        }
-        let places = self.places.reserve_many(needed).await;
+        let places = self.places.reserve_many(self.needed(&item)).await;
         fill(places.map_err(|_| QueueSendError)?, item);
         Ok(())
     }
 
     /// Queues it, unless there is no room for so long.
     pub async fn send_timeout(&self, item: T, limit: Duration) -> Result<(), QueueSendError> {
-        // Nearly always there is room, and then no timer is needed.
-        if let Ok(places) = self.places.try_reserve_many(self.needed(&item)) {
-            fill(places, item);
-            return Ok(());
-        }
         let sent = timeout(limit, self.send(item)).await;
         sent.unwrap_or(Err(QueueSendError))
     }

@@ -57,15 +57,6 @@ pub struct SilenceLimits {
     pub answer_within: Duration,
 }
 
-/// A message that has begun and not ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MessageUnderWay {
-    /// Its length as far as its frames have announced it. Further frames can only make it longer.
-    pub length: usize,
-    /// Whether it is text, which is checked to be UTF-8.
-    pub is_text: bool,
-}
-
 impl Default for SocketOptions {
     fn default() -> SocketOptions {
         SocketOptions {

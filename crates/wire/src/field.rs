@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 
-use crate::message::large_object::LARGE;
 use crate::{Kind, Message, Span, json, scan, text};
 
 /// A place inside a message.
@@ -72,12 +71,6 @@ impl Message {
     /// The value of the member `name` of the object at `object`, for what has no [`Field`] of its own.
     pub fn member(&self, object: Span, name: &str) -> Option<Span> {
         let text = self.slice(object);
-        if text.len() >= LARGE
-            && self.kind() != Kind::Malformed
-            && let Some(found) = self.large_object(object).find(object, name)
-        {
-            return found;
-        }
         let found = match self.kind() {
             Kind::Malformed => scan::find(text, name),
             _ => json::find(text, name),
@@ -99,7 +92,7 @@ impl Message {
     /// The values of several members of the object at `object`, found in one pass.
     pub fn members<const N: usize>(&self, object: Span, names: [&str; N]) -> [Option<Span>; N] {
         let text = self.slice(object);
-        if text.len() >= LARGE || self.kind() == Kind::Malformed {
+        if self.kind() == Kind::Malformed {
             return names.map(|name| self.member(object, name));
         }
         let mut found = [None; N];
@@ -132,12 +125,10 @@ mod tests {
     #[test]
     fn several_members_are_those_found_one_by_one() {
         let names = ["a", "b", "none"];
-        let filler = "x".repeat(LARGE);
         for text in [
             r#"{"result":{"b":[1],"\u0061":{"b":2},"b":3}}"#.to_owned(),
             r#"{"result":{}}"#.to_owned(),
             r#"{"result":[1]}"#.to_owned(),
-            format!(r#"{{"result":{{"a":1,"filler":"{filler}"}}}}"#),
             r#"{"result":{"a":1,"b":2}"#.to_owned(),
         ] {
             let message = Message::parse(text.clone());

@@ -1,4 +1,4 @@
-//! A frame: one message (or a piece of one), who wrote it, the stream it travels on and what carried it.
+//! A frame: one message, who wrote it, the stream it travels on and what carried it.
 //!
 //! All of it is plain data, so that a link of the same kind can write what it read and the record can tell what
 //! was on the wire. A frame does no I/O, knows no link, and holds no decision about itself.
@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::headers::HeaderEdits;
-use crate::{Chunk, Message, SseEvent};
+use crate::{Message, SseEvent};
 
 /// One HTTP request with its response: a POST or a GET. Exchanges are numbered from 1 by the listener that accepts them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -33,7 +33,7 @@ pub struct Frame {
     pub stream: StreamId,
     /// Who wrote it.
     pub origin: Origin,
-    /// Its number in the record, once it has one. A message in pieces gets it with its last piece.
+    /// Its number in the record, once it has one.
     pub sequence: Option<u64>,
     /// The record's number of the call that made its sender send it. Only the hub knows one.
     pub parent: Option<u64>,
@@ -41,7 +41,7 @@ pub struct Frame {
     pub envelope: TransportEnvelope,
     /// Changes to the head of the HTTP request that the proxy makes for it, where HTTP begins here.
     pub header_edits: Option<Box<HeaderEdits>>,
-    /// The message, or the piece of it that is here.
+    /// The message, if there is one.
     pub body: Body,
 }
 
@@ -83,19 +83,13 @@ impl LineEnd {
     }
 }
 
-/// The message in a frame. One over the cut size comes as `Open`, any number of `More`, `Close`.
+/// What a frame carries.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// No message: a GET, a 202, a comment.
     Empty,
-    /// A whole message.
+    /// A message.
     Whole(Message),
-    /// The first piece of a message that is cut through.
-    Open(Chunk),
-    /// A further piece.
-    More(Chunk),
-    /// The last piece. Until it is written the other side cannot take the message for complete.
-    Close(Chunk),
 }
 
 /// One of the two sides of the proxy.
@@ -179,7 +173,7 @@ impl Frame {
         }
     }
 
-    /// A whole message that nothing carried: one of the proxy's own, or of a peer in this process.
+    /// A message that nothing carried: one of the proxy's own, or of a peer in this process.
     pub fn message(stream: impl Into<StreamId>, origin: Origin, message: Message) -> Frame {
         Frame::new(
             stream,

@@ -4,16 +4,14 @@
 //! very same spelling back. Two spellings of the same *string* (`"a"`, `"\u0061"`) do mean the same id: correlation
 //! uses [`Id::key`] for that.
 
-mod short_bytes;
-
 use std::fmt;
+use std::sync::Arc;
 
 use crate::{json_string, text};
-pub use short_bytes::ShortBytes;
 
 /// The raw token of an id.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub struct Id(ShortBytes);
+pub struct Id(Arc<[u8]>);
 
 /// What an id stands for: the type, and for strings the resolved text.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -21,11 +19,11 @@ pub enum IdKey {
     /// `null`.
     Null,
     /// A number, by its token.
-    Number(ShortBytes),
+    Number(Arc<[u8]>),
     /// A string, escapes resolved.
-    String(ShortBytes),
+    String(Arc<[u8]>),
     /// Anything else that a peer put there, by its token.
-    Other(ShortBytes),
+    Other(Arc<[u8]>),
 }
 
 impl Id {

@@ -9,7 +9,7 @@ mod walk;
 mod writer;
 
 pub use cursor::{Item, Items, string_end};
-pub(crate) use cursor::{find, members, nesting};
+pub(crate) use cursor::{find, members};
 pub use walk::{JsonToken, JsonWalk};
 pub use writer::{
     ObjectWriter, compact, json_string, push_bytes, push_compact, push_escaped, push_string,

@@ -21,7 +21,6 @@
 
 #![warn(unreachable_pub)]
 
-mod chunk;
 mod error;
 mod field;
 mod frame;
@@ -40,18 +39,17 @@ mod sse;
 pub mod terminal_text;
 mod text;
 
-pub use chunk::Chunk;
 pub use error::{ErrorCode, error_response};
 pub use field::Field;
 pub use frame::{
     Body, Direction, ExchangeId, Frame, LineEnd, Origin, Side, StreamId, Transport,
     TransportEnvelope, UnknownName,
 };
-pub use id::{Id, IdKey, ShortBytes};
+pub use id::{Id, IdKey};
 pub use json::{JsonToken, JsonWalk, json_string};
 pub use line::{LineSplitter, LineUnit};
-pub use message::{EMBED_DEPTH, Kind, MAX_DEPTH, Message, ResponseShape, SpliceError};
-pub use message_ends::{MessageEnds, PartialHead, open_member_start, read_partial_head};
+pub use message::{EMBED_DEPTH, Kind, MAX_DEPTH, Message, SpliceError};
+pub use message_ends::{MessageEnds, PartialHead, read_partial_head};
 pub use newline::{flatten, is_blank};
 pub use revision::{Era, era_of, request_era};
 pub use span::Span;

@@ -4,17 +4,12 @@
 //! spans of the outermost members. What a message says further down is looked up on demand ([`Field`](crate::Field)).
 //! Malformed bytes are a message like any other; what was readable of id and method before the damage stays known.
 
-pub(crate) mod large_object;
-mod shape;
 mod splice;
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use large_object::LargeObject;
-pub use shape::ResponseShape;
 pub use splice::SpliceError;
 
 use crate::scan::{self, RootKind, ScanEnd};
@@ -31,7 +26,6 @@ pub const EMBED_DEPTH: usize = 120;
 pub struct Message {
     raw: Bytes,
     head: MessageHead,
-    large: OnceLock<Arc<LargeObject>>,
 }
 
 /// What a message is, by its shape. The `jsonrpc` member is not asked for.
@@ -94,7 +88,7 @@ impl Message {
     pub fn parse(raw: impl Into<Bytes>) -> Message {
         let raw = raw.into();
         let head = MessageHead::read(&raw);
-        Message::with_head(raw, head)
+        Message { raw, head }
     }
 
     /// The same message with its bytes in other hands: `keep` returns what it is given, perhaps with something attached.
@@ -108,22 +102,7 @@ impl Message {
         Ok(Message {
             raw,
             head: self.head,
-            large: self.large,
         })
-    }
-
-    fn with_head(raw: Bytes, head: MessageHead) -> Message {
-        Message {
-            raw,
-            head,
-            large: OnceLock::new(),
-        }
-    }
-
-    /// The large object at `object`, or the first that was asked for.
-    pub(crate) fn large_object(&self, object: Span) -> &LargeObject {
-        let read = || Arc::new(LargeObject::read(object, self.slice(object)));
-        self.large.get_or_init(read)
     }
 
     /// The bytes, exactly as given.
@@ -275,7 +254,7 @@ impl Message {
             newline: false,
             ..self.head
         };
-        Message::with_head(raw, head)
+        Message { raw, head }
     }
 
     /// The elements of a batch, each as a message of its own on the same bytes. Nothing if this is not a batch.
@@ -327,34 +306,6 @@ impl MessageHead {
             valid_so_far: matches!(scan.end, ScanEnd::Complete | ScanEnd::TooDeep),
             members,
         }
-    }
-}
-
-impl MessageHead {
-    /// Whether it says of the bytes what `read` found in them. The depth may be a bound.
-    fn agrees_with(&self, read: &MessageHead) -> bool {
-        let members = |head: &MessageHead| {
-            let HeadMembers {
-                id,
-                method,
-                params,
-                result,
-                error,
-            } = head.members;
-            [id, method, params, result, error]
-        };
-        self.kind == read.kind
-            && self.newline == read.newline
-            && self.depth >= read.depth
-            && members(self) == members(read)
-    }
-
-    /// The same head for bytes in which every place has moved.
-    fn moved(&self, to: impl Fn(usize) -> usize) -> MessageHead {
-        let members = self
-            .members
-            .map(|span| Span::new(to(span.start), to(span.end)));
-        MessageHead { members, ..*self }
     }
 }
 

@@ -120,16 +120,6 @@ pub fn read_partial_head(front: &[u8], back: &[u8]) -> PartialHead {
     }
 }
 
-/// Where the value of the outermost member `name` begins, if a body that begins with `front` is well formed so far and `front`
-/// ends inside that value.
-pub fn open_member_start(front: &[u8], name: &str) -> Option<usize> {
-    let text = front.strip_prefix(BOM).unwrap_or(front);
-    let scan = scan::scan(text, |_, _| {});
-    let (key, start) = scan.open?;
-    let is_open = scan.root == RootKind::Object && scan.end == ScanEnd::Cut && key.is(name);
-    is_open.then_some(front.len() - text.len() + start)
-}
-
 fn member<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     object.get(scan::find(object, name)?.range())
 }
@@ -249,27 +239,6 @@ mod tests {
         assert_eq!(token(&cut), None, "the first quote may be an escaped one");
         let cut = head(r#"{"x":"..."#, r#" \",\"id":1}"#);
         assert_eq!(token(&cut), None);
-    }
-
-    #[test]
-    fn the_member_that_a_body_is_cut_in_is_found() {
-        let start = |front: &str, name: &str| open_member_start(front.as_bytes(), name);
-        let front = "\u{feff} {\"id\":1, \"result\" : {\"a\":[1,\"}";
-        let found = start(front, "result").unwrap();
-        assert_eq!(&front[found..], "{\"a\":[1,\"}");
-        assert_eq!(start(front, "a"), None);
-        assert_eq!(start(front, "id"), None);
-        for other in [
-            r#"{"id":1,"result":{}"#,
-            r#"{"id":1,"result":{},"x":"#,
-            r#"{"id":1,"result":"#,
-            r#"{"id":1,"result":{]"#,
-            r#"["result",{"#,
-            "",
-        ] {
-            let is_inside = other == r#"{"id":1,"result":{}"#;
-            assert_eq!(start(other, "result").is_some(), is_inside, "{other}");
-        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::CarryOptions;
 use crate::connection::Connection;
 use crate::link::{FrameReader, FrameWriter, LinkEnd, LinkFailure, OutgoingFrame};
 use crate::message_pipeline::{MessagePipeline, PipelineOutput};
-use crate::replay::{InjectionQueue, ReplayAnswerFilter};
+use crate::replay::{InjectionQueue, remove_replay_answers};
 
 /// How often it is asked whether a client that has ended still reads.
 const CLIENT_CHECK: Duration = Duration::from_millis(500);
@@ -25,11 +25,8 @@ pub(super) type SharedWriter = Mutex<Box<dyn FrameWriter>>;
 /// One direction: reads, passes through the pipeline, writes.
 pub(super) struct Pump {
     connection: Arc<Connection>,
-    injections: Arc<InjectionQueue>,
-    /// Takes out what is not the client's.
-    replay_filter: ReplayAnswerFilter,
-    /// A large message has begun to go ahead and has not ended.
-    mid_message: bool,
+    /// What others have for the server, in the pump towards it.
+    injections: Option<InjectionQueue>,
     reader: Box<dyn FrameReader>,
     pipeline: MessagePipeline,
     direction: Direction,
@@ -47,6 +44,14 @@ pub(super) struct Pump {
 async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// `None`: nobody injects any.
+async fn next_injected(injections: &mut Option<InjectionQueue>) -> Frame {
+    match injections {
+        Some(injections) => injections.next().await,
         None => std::future::pending().await,
     }
 }
@@ -78,16 +83,14 @@ pub(super) enum PumpEnd {
 impl Pump {
     pub(super) fn new(
         connection: &Arc<Connection>,
-        injections: &Arc<InjectionQueue>,
+        injections: Option<InjectionQueue>,
         direction: Direction,
         reader: Box<dyn FrameReader>,
         options: CarryOptions,
     ) -> Pump {
         Pump {
             connection: Arc::clone(connection),
-            injections: Arc::clone(injections),
-            replay_filter: ReplayAnswerFilter::default(),
-            mid_message: false,
+            injections,
             reader,
             pipeline: connection.message_pipeline(direction),
             direction,
@@ -102,17 +105,15 @@ impl Pump {
     }
 
     pub(super) async fn run(&mut self, ahead: &SharedWriter, behind: &SharedWriter) -> PumpEnd {
-        let (settle, injections) = (Arc::clone(&self.settle), Arc::clone(&self.injections));
+        let settle = Arc::clone(&self.settle);
         // Made once and not for each message: to wait for a notification costs more than to be asked about one again.
         let mut settle_requested = pin!(settle.came.notified());
-        let mut injected = pin!(injections.next());
         loop {
             let settles = self.settle.asked.load(Ordering::Relaxed);
             if settles && !self.pipeline.has_held_messages() && !self.has_open() {
                 return PumpEnd::Settled;
             }
             let garbage = self.update_stray_deadline();
-            let takes = self.direction == Direction::ClientToServer && !self.mid_message;
             // A held message is forwarded as soon as it is released, whatever else arrives.
             let end = tokio::select! {
                 biased;
@@ -127,9 +128,8 @@ impl Pump {
                     }
                 }
                 () = &mut settle_requested, if !settles => continue,
-                // What others have for the server goes between two messages of the client.
-                frame = &mut injected, if takes => {
-                    injected.set(injections.next());
+                // Write injected messages between two client messages.
+                frame = next_injected(&mut self.injections) => {
                     self.output.forward.push(frame.into());
                     match self.write(ahead, behind).await {
                         Ok(()) => continue,
@@ -217,11 +217,9 @@ impl Pump {
                 .await;
         }
         if self.direction == Direction::ServerToClient {
-            self.replay_filter
-                .filter(&self.connection, &mut self.output);
+            remove_replay_answers(&self.connection, &mut self.output);
         }
-        if let Some(last) = self.output.forward.last() {
-            self.mid_message = matches!(last.frame().body, Body::Open(_) | Body::More(_));
+        if !self.output.forward.is_empty() {
             // A writer empties the vector, so the numbers are kept apart.
             self.sequences.clear();
             self.sequences
@@ -266,6 +264,13 @@ impl Pump {
             self.output.reply.push(frame.into());
         }
         Ok(())
+    }
+
+    /// No more injected messages are taken; answers to them still are.
+    pub(super) fn close_injections(&mut self) {
+        if let Some(injections) = &mut self.injections {
+            injections.close();
+        }
     }
 
     /// Waits for the client's next request and answers it with why the server is gone.

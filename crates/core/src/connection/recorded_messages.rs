@@ -6,7 +6,7 @@ use mcp_proxy_session::{NewBody, NewMessage};
 use mcp_proxy_wire::{Direction, Frame, Message, Origin, StreamId};
 
 use super::{Connection, RecordLine, answers};
-use crate::correlator::{Correlation, Observation, TrackingDetail};
+use crate::correlator::{Correlation, Observation};
 use crate::link::LinkEnd;
 use crate::proxy_run::RecordWriter;
 
@@ -55,10 +55,6 @@ impl Connection {
             message: id,
             at: now,
             parent: frame.parent.or(self.parent),
-            detail: match self.run.may_hold_or_change() {
-                true => TrackingDetail::WithSubject,
-                false => TrackingDetail::IdOnly,
-            },
         };
         let answer = self.correlator().observe(seen, message);
         // What the proxy says itself is not late or duplicate, whatever else answered the request.

@@ -10,30 +10,14 @@ use mcp_proxy_wire::revision::names_version;
 use mcp_proxy_wire::{Body, Direction, Field, Frame, Id, Kind, Message};
 
 use super::{MessagePipeline, PipelineOutput, rule_actions};
-use crate::correlator::{Correlation, TrackingDetail};
+use crate::correlator::Correlation;
 use crate::intercept::{HoldOutcome, HoldReason, NewHold, ReleaseQueueReader};
 use crate::link::{LinkEnd, OutgoingFrame};
 
 impl MessagePipeline {
-    /// Whether somebody may want to hold a message of this pipeline. While one is held, all are needed whole: it may come
-    /// back at any time, and not amid another.
+    /// Whether somebody may want to hold a message of this pipeline, or one is held.
     pub(super) fn may_hold(&self) -> bool {
         !self.never_holds && (self.connection.run.may_hold_or_change() || self.has_held_messages())
-    }
-
-    /// Whether answers need to know what was asked.
-    pub(super) fn tracking_detail(&self) -> TrackingDetail {
-        match self.may_hold() {
-            true => TrackingDetail::WithSubject,
-            false => TrackingDetail::IdOnly,
-        }
-    }
-
-    /// The same pipeline for a message that is on its way in pieces already, with its length announced.
-    #[must_use]
-    pub fn without_holds(mut self) -> MessagePipeline {
-        self.never_holds = true;
-        self
     }
 
     /// Whether a message of this pipeline is held, or released and not yet taken.
@@ -230,11 +214,11 @@ impl MessagePipeline {
 }
 
 fn request_facts(answer: &Correlation, now: Duration) -> RequestFacts<'_> {
-    let about = answer.request.subject.as_ref();
+    let subject = &answer.request.subject;
     RequestFacts {
         sequence: answer.request.sequence,
-        method: about.map(|about| about.method.as_ref()),
-        name: about.and_then(|about| about.name.as_deref()),
+        method: Some(&subject.method),
+        name: subject.name.as_deref(),
         latency: answer.request.latency(now),
         held: answer.request.held,
     }

@@ -1,79 +1,39 @@
 //! Recording: each frame that a pipeline reads gets its number, finds the request that it answers, and becomes a line of the
 //! record. Nothing is decided here.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_proxy_session::{NewBatchPart, NewBody, RecordEvent};
-use mcp_proxy_wire::{Body, Chunk, Direction, Frame, Kind, Message, TransportEnvelope};
+use mcp_proxy_wire::{Body, Direction, Frame, Kind, Message, TransportEnvelope};
 
 use super::MessagePipeline;
 use crate::connection::{RecordLine, answers};
-use crate::correlator::{Correlation, Correlator, Observation, RequestSubject, TrackingDetail};
-use crate::cut_through::CutThroughMessage;
-use crate::link::LinkEnd;
+use crate::correlator::{Correlation, Correlator, Observation};
 use crate::multiplexer::Recipient;
 use crate::proxy_run::RecordWriter;
 
 impl MessagePipeline {
-    /// Records one frame and gives it its number. `None`: it is not forwarded (a stray line, or part of a message that is
-    /// still being collected).
+    /// Records one frame and gives it its number. `None`: it is a stray line, and is not forwarded.
     pub(super) fn receive_one(
         &mut self,
         record_writer: &mut RecordWriter,
-        frame: Frame,
+        mut frame: Frame,
         now: Duration,
-    ) -> Result<Option<Frame>, LinkEnd> {
-        let Some(mut frame) = self.gather(frame) else {
-            return Ok(None);
-        };
+    ) -> Option<Frame> {
         match &frame.body {
+            Body::Whole(message) if self.is_stray(&frame.envelope, message.raw()) => {
+                self.note_stray(record_writer, message.raw(), now);
+                return None;
+            }
             Body::Whole(message) => {
-                if self.is_stray(&frame.envelope, message.raw()) {
-                    self.note_stray(record_writer, message.raw(), now);
-                    return Ok(None);
-                }
-                frame.sequence = Some(self.record_whole(record_writer, &frame, message, now));
+                frame.sequence = Some(self.record_message(record_writer, &frame, message, now));
             }
             Body::Empty => self.record_empty(record_writer, &frame, now),
-            Body::Open(chunk) if self.is_stray(&frame.envelope, &chunk.message) => {
-                // The record keeps its beginning; the rest of such a line is of no use to anybody.
-                self.note_stray(record_writer, &chunk.message, now);
-                self.skipping = true;
-                return Ok(None);
-            }
-            Body::More(_) if self.skipping => return Ok(None),
-            Body::Close(_) if self.skipping => {
-                self.skipping = false;
-                return Ok(None);
-            }
-            Body::Open(chunk) => {
-                let mut large = CutThroughMessage::open(&frame, record_writer.recorder.as_mut());
-                large.add(&chunk.message);
-                self.cut_through = Some(Box::new(large));
-            }
-            Body::More(chunk) => self.more(chunk),
-            Body::Close(chunk) => {
-                self.more(chunk);
-                // How a line ends is known only now.
-                if let (Some(large), TransportEnvelope::Line(end)) =
-                    (&mut self.cut_through, &frame.envelope)
-                {
-                    large.first.envelope = TransportEnvelope::Line(*end);
-                }
-                frame.sequence = self.record_large(record_writer, now)?;
-            }
         }
-        Ok(Some(frame))
+        Some(frame)
     }
 
-    fn more(&mut self, chunk: &Chunk) {
-        if let Some(large) = &mut self.cut_through {
-            large.add(&chunk.message);
-        }
-    }
-
-    fn record_whole(
+    fn record_message(
         &mut self,
         record_writer: &mut RecordWriter,
         frame: &Frame,
@@ -108,7 +68,7 @@ impl MessagePipeline {
                 parts: &parts,
             },
         );
-        if seen.detail == TrackingDetail::WithSubject
+        if self.may_hold()
             && let Some(answer) = answer
         {
             self.correlations.push((seen.sequence, answer));
@@ -126,7 +86,6 @@ impl MessagePipeline {
             message,
             at: now,
             parent: frame.parent.or(self.connection.parent()),
-            detail: self.tracking_detail(),
         }
     }
 
@@ -161,54 +120,6 @@ impl MessagePipeline {
         }
     }
 
-    fn record_large(
-        &mut self,
-        record_writer: &mut RecordWriter,
-        now: Duration,
-    ) -> Result<Option<u64>, LinkEnd> {
-        let Some(mut large) = self.cut_through.take() else {
-            return Ok(None);
-        };
-        let head = large.head();
-        let seen = self.seen(record_writer, &large.first, now);
-        let mut correlator = self.connection.correlator();
-        let answer = match (head.kind, &head.id) {
-            (Kind::Request, Some(asked)) => {
-                let about = head.method.clone().map(|method| RequestSubject {
-                    method: method.into(),
-                    name: head.name.as_deref().map(Arc::from),
-                });
-                correlator.track_request(seen, asked.clone(), about);
-                None
-            }
-            (Kind::Response | Kind::Error, Some(asked)) => {
-                correlator.match_answer(self.direction, seen.stream, asked)
-            }
-            _ => None,
-        };
-        drop(correlator);
-        let file = large
-            .finish(seen.sequence)
-            .map_err(|error| self.connection.run.record_failed(&error))?;
-        if let Some(file) = &file {
-            self.connection.append(
-                record_writer,
-                seen,
-                RecordLine {
-                    frame: &large.first,
-                    body: NewBody::Large {
-                        file,
-                        len: large.len,
-                        head: &head,
-                    },
-                    answer: answer.as_ref(),
-                    parts: &[],
-                },
-            );
-        }
-        Ok(Some(seen.sequence))
-    }
-
     /// An HTTP request or response without a body, or an SSE block without data.
     fn record_empty(&self, record_writer: &mut RecordWriter, frame: &Frame, now: Duration) {
         if let Some(recorder) = &mut record_writer.recorder {
@@ -226,7 +137,7 @@ impl MessagePipeline {
     }
 
     /// A line from a server's stdout that cannot be a message: empty, or opening with neither `{` nor `[`.
-    pub(super) fn is_stray(&self, envelope: &TransportEnvelope, line: &[u8]) -> bool {
+    fn is_stray(&self, envelope: &TransportEnvelope, line: &[u8]) -> bool {
         !self.connection.run.pass_noise
             && self.direction == Direction::ServerToClient
             && matches!(envelope, TransportEnvelope::Line(_))

@@ -89,7 +89,5 @@ pub(super) fn renumber(request: &Message, token: Option<Span>, ours: &[u8]) -> M
 pub(super) fn splice(message: &Message, edits: &mut [(Span, &[u8])]) -> Message {
     edits.sort_by_key(|(span, _)| span.start);
     // Cannot fail: the spans were read from this very message, and no two fields that are rewritten overlap.
-    message
-        .splice_scalars(edits)
-        .unwrap_or_else(|_| message.clone())
+    message.splice(edits).unwrap_or_else(|_| message.clone())
 }

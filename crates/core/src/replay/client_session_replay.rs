@@ -1,6 +1,6 @@
 //! One message more on a session that a client has open.
 //!
-//! It goes in by an [`InjectionQueue`] or a [`MessageInjector`], under an id and a progress token of our own, and what comes back under them is
+//! It goes in by an [`InjectionSender`] or a [`MessageInjector`], under an id and a progress token of our own, and what comes back under them is
 //! taken out before it reaches the client. Whatever else the server says because of it is the client's, unless it comes
 //! on an HTTP stream of its own.
 
@@ -12,7 +12,7 @@ use mcp_proxy_wire::{Direction, ExchangeId, Id, Message, StreamId, json_string};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::injection_queue::{InjectionQueue, MessageInjector, SendFuture};
+use super::injection_queue::{InjectionSender, MessageInjector, SendFuture};
 use super::single_replay::{ReplayError, ReplayReceipt, SingleReplay, with_own_ids};
 use super::waiters::AnswerResult;
 use crate::connection::Connection;
@@ -98,7 +98,7 @@ async fn until_told(
 
 /// How a message gets into a conversation.
 enum InjectionPath {
-    Queue(Arc<InjectionQueue>),
+    Queue(InjectionSender),
     Post(
         Arc<dyn MessageInjector>,
         Arc<Connection>,

@@ -3,13 +3,13 @@
 //! Each [`carry`](crate::carry()) has an [`InjectionQueue`]: others leave messages there, and the pump towards the server takes them
 //! between two of the client's. Where HTTP is passed through there is no pump; there a [`MessageInjector`] sends them.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use mcp_proxy_session::new_salt;
 use mcp_proxy_wire::{ExchangeId, Frame, IdKey, Message, StreamId};
 use rustc_hash::FxHashMap;
+use tokio::sync::mpsc;
 
 use super::single_replay::ReplayError;
 use crate::connection::Connection;
@@ -17,6 +17,9 @@ use crate::link::BoxFuture;
 
 /// What the ids of replays begin with.
 const MARK: &str = "mcp-proxy-replay-";
+
+/// Messages that may wait for the pump of a connection.
+const QUEUED_MAX: usize = 64;
 
 /// Sends messages of the proxy's own on sessions that are passed through.
 pub trait MessageInjector: Send + Sync {
@@ -54,7 +57,7 @@ pub struct PendingInjection {
 
 /// All ways into the conversations of a run.
 pub(crate) struct InjectionQueues {
-    by_connection: Mutex<FxHashMap<u32, Arc<InjectionQueue>>>,
+    by_connection: Mutex<FxHashMap<u32, InjectionSender>>,
     injector: OnceLock<Weak<dyn MessageInjector>>,
     /// Somebody may ask for replays.
     replays_enabled: AtomicBool,
@@ -76,8 +79,8 @@ impl Default for InjectionQueues {
 }
 
 impl InjectionQueues {
-    /// The injections of a connection that is carried.
-    pub(crate) fn get(&self, connection: u32) -> Option<Arc<InjectionQueue>> {
+    /// The way into the conversation of a connection that is carried.
+    pub(super) fn get(&self, connection: u32) -> Option<InjectionSender> {
         self.lock().get(&connection).cloned()
     }
 
@@ -119,7 +122,7 @@ impl InjectionQueues {
         text.starts_with(MARK.as_bytes()) && text.ends_with(salt.as_bytes())
     }
 
-    fn lock(&self) -> MutexGuard<'_, FxHashMap<u32, Arc<InjectionQueue>>> {
+    fn lock(&self) -> MutexGuard<'_, FxHashMap<u32, InjectionSender>> {
         self.by_connection
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -127,108 +130,74 @@ impl InjectionQueues {
 }
 
 /// Where others leave messages for the server of a connection that is carried.
-pub(crate) struct InjectionQueue {
+#[derive(Clone)]
+pub(super) struct InjectionSender {
     pub(super) connection: Arc<Connection>,
-    state: Mutex<State>,
-    came: tokio::sync::Notify,
-    /// Something is in the queue. Read for every message, so it needs no lock; a pump that sees it too late is woken by
-    /// `came`.
-    queued: AtomicBool,
+    frames: mpsc::Sender<Box<Frame>>,
 }
 
-#[derive(Default)]
-struct State {
-    queue: VecDeque<Frame>,
-    /// No more is taken: the client has ended, or the server.
-    closed: bool,
+/// The messages that others have left for a server, while its conversation is carried.
+pub(crate) struct InjectionQueue {
+    connection: Arc<Connection>,
+    frames: mpsc::Receiver<Box<Frame>>,
 }
 
-/// An injections while its conversation is carried.
-pub(crate) struct OpenInjectionQueue(Arc<InjectionQueue>);
-
-impl OpenInjectionQueue {
-    /// Opens one.
-    pub(crate) fn new(connection: &Arc<Connection>) -> OpenInjectionQueue {
-        let injections = Arc::new(InjectionQueue {
-            connection: Arc::clone(connection),
-            state: Mutex::default(),
-            came: tokio::sync::Notify::new(),
-            queued: AtomicBool::new(false),
-        });
-        let injection_queues = connection.run.injection_queues();
-        injection_queues
-            .lock()
-            .insert(connection.id, Arc::clone(&injections));
-        OpenInjectionQueue(injections)
-    }
-
-    /// For a pump.
-    pub(crate) fn injections(&self) -> Arc<InjectionQueue> {
-        Arc::clone(&self.0)
-    }
-}
-
-impl Drop for OpenInjectionQueue {
-    fn drop(&mut self) {
-        let connection = &self.0.connection;
-        connection
-            .run
-            .injection_queues()
-            .lock()
-            .remove(&connection.id);
-        self.0.close();
-        connection.replay_waiters().close();
+impl InjectionSender {
+    /// Records a message and leaves it for the pump; its number.
+    pub(super) fn enqueue(&self, message: Message) -> Result<u64, ReplayError> {
+        let now = self.connection.run.now();
+        let place = self.frames.try_reserve().map_err(|_| {
+            ReplayError::NotLive("its session is about to end, or its server takes no more")
+        })?;
+        let frame = self.connection.replay(StreamId::Only, message, now);
+        let frame = frame.map_err(ReplayError::Gone)?;
+        let request = frame.sequence.unwrap_or_default();
+        place.send(Box::new(frame));
+        Ok(request)
     }
 }
 
 impl InjectionQueue {
-    /// Records a message and leaves it for the pump; its number.
-    pub(super) fn enqueue(&self, message: Message) -> Result<u64, ReplayError> {
-        let mut state = self.lock();
-        if state.closed {
-            return Err(ReplayError::NotLive("its session is about to end"));
+    /// Opens the queue of a connection.
+    pub(crate) fn open(connection: &Arc<Connection>) -> InjectionQueue {
+        let (sender, frames) = mpsc::channel(QUEUED_MAX);
+        let sender = InjectionSender {
+            connection: Arc::clone(connection),
+            frames: sender,
+        };
+        let queues = connection.run.injection_queues();
+        queues.lock().insert(connection.id, sender);
+        InjectionQueue {
+            connection: Arc::clone(connection),
+            frames,
         }
-        let now = self.connection.run.now();
-        let frame = self.connection.replay(StreamId::Only, message, now);
-        let frame = frame.map_err(ReplayError::Gone)?;
-        let request = frame.sequence.unwrap_or_default();
-        state.queue.push_back(frame);
-        self.queued.store(true, Ordering::Relaxed);
-        self.came.notify_one();
-        Ok(request)
     }
 
     /// The next message that was left. Safe to cancel.
-    pub(crate) async fn next(&self) -> Frame {
-        loop {
-            if self.queued.load(Ordering::Relaxed) {
-                let mut state = self.lock();
-                let next = state.queue.pop_front();
-                let more = !state.queue.is_empty();
-                self.queued.store(more, Ordering::Relaxed);
-                if let Some(next) = next {
-                    return next;
-                }
-            }
-            self.came.notified().await;
+    pub(crate) async fn next(&mut self) -> Frame {
+        match self.frames.recv().await {
+            Some(frame) => *frame,
+            None => std::future::pending().await,
         }
     }
 
     /// No more is taken; answers still are.
-    pub(crate) fn close(&self) {
-        let mut state = self.lock();
-        state.closed = true;
-        let unsent: Vec<u64> = state
-            .queue
-            .drain(..)
-            .filter_map(|frame| frame.sequence)
-            .collect();
-        drop(state);
+    pub(crate) fn close(&mut self) {
+        self.frames.close();
+        let mut unsent = Vec::new();
+        while let Ok(frame) = self.frames.try_recv() {
+            unsent.extend(frame.sequence);
+        }
         let why = "the session ended before it was sent";
         self.connection.undelivered(&unsent, why);
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+impl Drop for InjectionQueue {
+    fn drop(&mut self) {
+        let queues = self.connection.run.injection_queues();
+        queues.lock().remove(&self.connection.id);
+        self.close();
+        self.connection.replay_waiters().close();
     }
 }

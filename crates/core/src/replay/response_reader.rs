@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mcp_proxy_wire::{Body, Direction, ExchangeId, Frame, Kind, Message, Origin};
 
 use super::single_replay::decline_request;
-use super::waiters::ReplayAnswerFilter;
+use super::waiters::remove_replay_answers;
 use crate::connection::Connection;
 use crate::link::{LinkEnd, OutgoingFrame};
 use crate::message_pipeline::{MessagePipeline, PipelineOutput};
@@ -17,7 +17,6 @@ pub struct ReplayResponseReader {
     connection: Arc<Connection>,
     pipeline: MessagePipeline,
     exchange: ExchangeId,
-    replay_filter: ReplayAnswerFilter,
     output: PipelineOutput,
 }
 
@@ -28,7 +27,6 @@ impl ReplayResponseReader {
             connection: Arc::clone(connection),
             pipeline: connection.message_pipeline(Direction::ServerToClient),
             exchange,
-            replay_filter: ReplayAnswerFilter::default(),
             output: PipelineOutput::default(),
         }
     }
@@ -47,8 +45,7 @@ impl ReplayResponseReader {
         while self.pipeline.has_held_messages() {
             self.pipeline.release(&mut self.output).await?;
         }
-        self.replay_filter
-            .filter(&self.connection, &mut self.output);
+        remove_replay_answers(&self.connection, &mut self.output);
         let mut replies = Vec::new();
         let written = |outgoing: OutgoingFrame| match outgoing.into_written()?.body {
             Body::Whole(message) => Some(message),

@@ -1,14 +1,13 @@
 //! Which of a server's messages are not the client's: answers to replays on its session, and their progress.
 //!
 //! The ids of replays carry a mark of the run, so what belongs to one is told apart for as long as the session lasts,
-//! also when it comes twice or too late. [`ReplayWaiters`] knows who waits for an answer; a [`ReplayAnswerFilter`] takes it out of one stream.
+//! also when it comes twice or too late. [`ReplayWaiters`] knows who waits for an answer; [`remove_replay_answers`] takes it out of what goes to the client.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bytes::BytesMut;
 use mcp_proxy_session::NewVerdict;
-use mcp_proxy_wire::{Body, Field, Frame, Id, Kind, Message};
+use mcp_proxy_wire::{Body, Field, Id, Kind, Message};
 use tokio::sync::oneshot;
 
 use super::single_replay::ReplayError;
@@ -113,10 +112,6 @@ impl ReplayWaiters {
         found
     }
 
-    fn has_waiters(&self) -> bool {
-        !self.lock().waiters.is_empty()
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -166,80 +161,46 @@ impl Connection {
     }
 }
 
-/// Takes what belongs to replays out of one stream to the client.
-#[derive(Default)]
-pub struct ReplayAnswerFilter {
-    /// A large message that may be an answer, so far.
-    gathered: Vec<Frame>,
+/// Takes what belongs to replays out of what goes to the client.
+pub fn remove_replay_answers(connection: &Connection, output: &mut PipelineOutput) {
+    if !connection.replay_waiters().had_replays() {
+        return;
+    }
+    let forward = std::mem::take(&mut output.forward);
+    let kept = forward
+        .into_iter()
+        .filter_map(|outgoing| without_replay_answer(connection, outgoing));
+    output.forward.extend(kept);
 }
 
-impl ReplayAnswerFilter {
-    /// Leaves in `passed` what is for the client.
-    pub fn filter(&mut self, connection: &Connection, output: &mut PipelineOutput) {
-        if !connection.replay_waiters().had_replays() {
-            return;
-        }
-        for outgoing in std::mem::take(&mut output.forward) {
-            self.filter_one(connection, outgoing, &mut output.forward);
-        }
-    }
-
-    fn filter_one(
-        &mut self,
-        connection: &Connection,
-        outgoing: OutgoingFrame,
-        kept: &mut Vec<OutgoingFrame>,
-    ) {
-        match outgoing {
-            OutgoingFrame::Frame(frame) => self.sift_frame(connection, frame, kept),
-            OutgoingFrame::Dropped(frame) => {
-                let is_of_replay =
-                    matches!(&frame.body, Body::Whole(message) if connection.is_of_replay(message));
-                kept.extend((!is_of_replay).then_some(OutgoingFrame::Dropped(frame)));
+fn without_replay_answer(
+    connection: &Connection,
+    outgoing: OutgoingFrame,
+) -> Option<OutgoingFrame> {
+    match outgoing {
+        OutgoingFrame::Frame(frame) => {
+            let Body::Whole(message) = &frame.body else {
+                return Some(frame.into());
+            };
+            match take_replay_portion(connection, message, frame.sequence) {
+                ReplayPortion::Nothing => Some(frame.into()),
+                ReplayPortion::All => None,
+                ReplayPortion::Some(rest) => Some(with_message(frame, rest).into()),
             }
-            OutgoingFrame::Replacement { original, frame }
-                if connection.is_of_replay(&original) =>
-            {
-                if let Body::Whole(message) = &frame.body {
-                    drop(take_replay_portion(connection, message, frame.sequence));
-                }
-                drop(take_replay_portion(connection, &original, frame.sequence));
-            }
-            other => kept.push(other),
         }
-    }
-
-    fn sift_frame(&mut self, connection: &Connection, frame: Frame, kept: &mut Vec<OutgoingFrame>) {
-        match &frame.body {
-            Body::Whole(message) => {
-                match take_replay_portion(connection, message, frame.sequence) {
-                    ReplayPortion::Nothing => kept.push(frame.into()),
-                    ReplayPortion::All => {}
-                    ReplayPortion::Some(rest) => kept.push(with_message(frame, rest).into()),
-                }
-            }
-            Body::Open(_) if connection.replay_waiters().has_waiters() => self.gathered.push(frame),
-            Body::More(_) if !self.gathered.is_empty() => self.gathered.push(frame),
-            Body::Close(_) if !self.gathered.is_empty() => {
-                let sequence = frame.sequence;
-                self.gathered.push(frame);
-                let gathered = std::mem::take(&mut self.gathered);
-                match take_replay_portion(connection, &whole(&gathered), sequence) {
-                    ReplayPortion::Nothing => {
-                        kept.extend(gathered.into_iter().map(OutgoingFrame::Frame))
-                    }
-                    ReplayPortion::All => {}
-                    ReplayPortion::Some(rest) => {
-                        let first = gathered.into_iter().next();
-                        kept.extend(first.map(|mut frame| {
-                            frame.sequence = sequence;
-                            with_message(frame, rest).into()
-                        }));
-                    }
-                }
-            }
-            _ => kept.push(frame.into()),
+        OutgoingFrame::Dropped(frame) => {
+            let is_of_replay =
+                matches!(&frame.body, Body::Whole(message) if connection.is_of_replay(message));
+            (!is_of_replay).then_some(OutgoingFrame::Dropped(frame))
         }
+        OutgoingFrame::Replacement { original, frame } if connection.is_of_replay(&original) => {
+            if let Body::Whole(message) = &frame.body {
+                drop(take_replay_portion(connection, message, frame.sequence));
+            }
+            drop(take_replay_portion(connection, &original, frame.sequence));
+            None
+        }
+        other => Some(other),
     }
 }
 
@@ -286,14 +247,4 @@ fn take_replay_portion(
         raw: Some(rest.raw().clone()),
     });
     ReplayPortion::Some(rest)
-}
-
-fn whole(gathered: &[Frame]) -> Message {
-    let mut bytes = BytesMut::new();
-    for frame in gathered {
-        if let Body::Open(chunk) | Body::More(chunk) | Body::Close(chunk) = &frame.body {
-            bytes.extend_from_slice(&chunk.message);
-        }
-    }
-    Message::parse(bytes.freeze())
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use mcp_proxy_core::{Correlation, Correlator, Observation, TrackingDetail};
+use mcp_proxy_core::{Correlation, Correlator, Observation};
 use mcp_proxy_session::MessageId;
 use mcp_proxy_wire::{Direction, ExchangeId, Message};
 
@@ -14,7 +14,6 @@ fn seen(direction: Direction, exchange: u64, sequence: u64) -> Observation {
         message: MessageId::new(SystemTime::UNIX_EPOCH, 7, sequence),
         at: Duration::from_millis(sequence),
         parent: None,
-        detail: TrackingDetail::IdOnly,
     }
 }
 

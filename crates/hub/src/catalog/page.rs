@@ -1,12 +1,11 @@
 //! Pages of a list: prepared once, and found by a cursor that holds all it needs.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use mcp_proxy_wire::{Era, Message, ResponseShape};
 
 use super::{Catalog, ItemKind, PublicDefinition};
 use crate::names::stable_hash;
@@ -24,8 +23,6 @@ pub struct CatalogPage {
     /// The definitions as a JSON array, if the list is short enough to keep it.
     ready: Option<Bytes>,
     next_cursor: Option<Arc<str>>,
-    /// What scans of answers with this page found, for each era.
-    shapes: Arc<[OnceLock<ResponseShape>; 2]>,
 }
 
 /// A cursor that we did not give out.
@@ -91,23 +88,6 @@ impl CatalogPage {
         let entries = &self.entries[self.part.clone()];
         let entries = entries.iter().map(|at| self.catalog.entry(*at as usize));
         entries.map(|entry| &entry.definition)
-    }
-
-    /// The answer that `text` is, which is always the same for one era but for its id. A page may be large, so only the first
-    /// answer is scanned.
-    pub(crate) fn answer(&self, text: Vec<u8>, era: Era, id: &[u8]) -> Message {
-        let known = &self.shapes[match era {
-            Era::Legacy => 0,
-            Era::Modern => 1,
-        }];
-        if let Some(shape) = known.get() {
-            return Message::of_shape(text, shape, id);
-        }
-        let answer = Message::parse(text);
-        if let Some(shape) = answer.response_shape() {
-            let _ = known.set(shape);
-        }
-        answer
     }
 
     /// The definitions as a JSON array, in one piece.
@@ -196,7 +176,6 @@ impl PreparedList {
             items_len: 0,
             ready: None,
             next_cursor,
-            shapes: Arc::default(),
         };
         let commas = (page.own.len() + page.part.len()).saturating_sub(1);
         let own: usize = page.own.iter().map(Bytes::len).sum();

@@ -166,8 +166,6 @@ fn number_and_bytes(outgoing: &OutgoingFrame) -> (u64, u64) {
     let (sent, bytes) = match &outgoing.frame().body {
         Body::Whole(message) => (request_number(message), message.len() + 1),
         Body::Empty => (None, 0),
-        // The hub sends whole messages. If one came in pieces, nothing could be said about any.
-        Body::Open(_) | Body::More(_) | Body::Close(_) => (Some(u64::MAX), 0),
     };
     (original.max(sent).unwrap_or_default(), bytes as u64)
 }

@@ -389,7 +389,7 @@ impl DispatchForm {
         edits.replace(own_id, id.token());
         let edits = edits.into_sorted();
         let edits: Vec<(Span, &[u8])> = edits.iter().map(|(span, new)| (*span, &**new)).collect();
-        answer.splice_inside(&edits).unwrap_or(answer)
+        answer.splice(&edits).unwrap_or(answer)
     }
 }
 

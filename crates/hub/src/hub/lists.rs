@@ -242,7 +242,7 @@ impl Hub {
             text.extend_from_slice(self.modern_members().as_bytes());
         }
         text.extend_from_slice(b"}}");
-        let answer = page.answer(text, era, id.token());
+        let answer = Message::parse(text);
         self.send_to_client(client, answer);
     }
 

@@ -243,7 +243,7 @@ pub(super) fn tool_request(message: &Message, name: &str, arguments: Option<&[u8
         (own_arguments, arguments.unwrap_or(b"{}")),
     ];
     edits.sort_unstable_by_key(|(span, _)| span.start);
-    message.splice_inside(&edits).unwrap_or_else(|_| rebuilt())
+    message.splice(&edits).unwrap_or_else(|_| rebuilt())
 }
 
 /// Where the name and the arguments of a call stand. Nothing if they do not stand there once each, so that a server could read

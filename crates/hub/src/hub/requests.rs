@@ -202,9 +202,7 @@ pub(super) fn route(
     })?;
     let edits: Vec<(Span, &[u8])> = edits.iter().map(|(span, new)| (*span, &**new)).collect();
     // The edits do not overlap, because the request names everything once.
-    let sent = request
-        .splice_scalars(&edits)
-        .unwrap_or_else(|_| request.clone());
+    let sent = request.splice(&edits).unwrap_or_else(|_| request.clone());
     let is_guess = matches!(found, ResolvedItem::Unlisted { .. })
         && matches!(kind, ItemKind::Tool | ItemKind::Prompt);
     let unlisted = is_guess.then(|| {

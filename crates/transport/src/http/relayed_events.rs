@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::Frame as BodyFrame;
-use mcp_proxy_core::replay::ReplayAnswerFilter;
+use mcp_proxy_core::replay::remove_replay_answers;
 use mcp_proxy_core::{
     Connection, DurableWait, LinkEnd, MessagePipeline, OutgoingFrame, PipelineOutput,
 };
@@ -36,8 +36,6 @@ pub struct RelayedEvents {
     tools: Option<Arc<ToolHeaders>>,
     batch: Vec<Frame>,
     output: PipelineOutput,
-    /// Takes out what is not the client's.
-    replay_filter: ReplayAnswerFilter,
     /// What is to be sent, with the record's number of its message.
     out: VecDeque<(Bytes, Option<u64>)>,
     /// `out` waits until its messages are on the disk, if it must.
@@ -67,7 +65,6 @@ impl RelayedEvents {
             tools,
             batch: Vec::new(),
             output: PipelineOutput::default(),
-            replay_filter: ReplayAnswerFilter::default(),
             out: VecDeque::new(),
             durable: DurableWait::default(),
             ended: false,
@@ -230,8 +227,7 @@ impl RelayedEvents {
 
     /// Forwards what came out of the pipeline. A stream ends where an answer was withheld; without any other event it continues.
     fn take_output(&mut self) -> Result<(), LinkEnd> {
-        self.replay_filter
-            .filter(&self.connection, &mut self.output);
+        remove_replay_answers(&self.connection, &mut self.output);
         for outgoing in self.output.forward.drain(..) {
             if let OutgoingFrame::Dropped(frame) = &outgoing {
                 if !is_answer(frame) {

@@ -1,12 +1,12 @@
 //! How clients speak where HTTP is passed through: the heads of their POSTs, for when the proxy says something in their place.
 //!
 //! A client with a session of its own is known by its last POST. Clients without one share a connection, and their
-//! credentials must not be mixed up: there, each of the newest POSTs is remembered by its exchange.
+//! credentials must not be mixed up: there, each of the newest POSTs is remembered by its exchange, and no other will do.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use mcp_proxy_core::replay::ReplayError;
@@ -18,9 +18,6 @@ use mcp_proxy_wire::{ExchangeId, Message};
 
 /// POSTs of clients that share a connection that are remembered.
 const REMEMBERED: usize = 1_024;
-/// How many of the newest are searched for a similar request.
-const ALIKE: usize = 16;
-
 /// The head of a POST.
 pub(crate) struct RequestHead {
     uri: Uri,
@@ -28,121 +25,74 @@ pub(crate) struct RequestHead {
 }
 
 /// The heads of a connection's POSTs.
-pub(crate) struct RecentRequestHeads {
-    /// In the order of their exchanges, the oldest first.
-    newest: VecDeque<(ExchangeId, Arc<RequestHead>)>,
-    most: usize,
-    clients: HeadClients,
-}
-
-/// Who speaks on a connection.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum HeadClients {
-    /// One client.
-    One,
-    /// Clients without sessions, so far with the same credentials.
-    SameCredentials,
-    /// Clients without sessions, with different ones.
-    Several,
+pub(crate) enum RecentRequestHeads {
+    /// The last one of a client that has its session to itself.
+    OneClient(Option<(ExchangeId, Arc<RequestHead>)>),
+    /// Those of clients that share the connection, in the order of their exchanges.
+    Shared(VecDeque<(ExchangeId, Arc<RequestHead>)>),
 }
 
 impl RecentRequestHeads {
-    /// Of a client that has its session to itself.
-    pub(crate) fn for_one_client() -> RecentRequestHeads {
-        RecentRequestHeads::new(HeadClients::One, 1)
-    }
-
-    /// Of clients that share a connection.
-    pub(crate) fn for_shared_connection() -> RecentRequestHeads {
-        RecentRequestHeads::new(HeadClients::SameCredentials, REMEMBERED)
-    }
-
-    fn new(clients: HeadClients, most: usize) -> RecentRequestHeads {
-        RecentRequestHeads {
-            newest: VecDeque::new(),
-            most,
-            clients,
-        }
-    }
-
-    /// Remembers a POST. Clients hardly ever change what they say here, so nearly always this is a comparison.
+    /// Remembers a POST.
     pub(crate) fn remember(&mut self, exchange: ExchangeId, parts: &Parts) {
         if parts.method != Method::POST {
             return;
         }
-        let mut newest = self.newest.iter().rev().take(ALIKE);
-        let known = newest.find(|(_, head)| head.matches(parts));
-        let head = match known {
-            Some((_, head)) => Arc::clone(head),
-            None => {
-                let last = self.newest.back();
-                if self.clients == HeadClients::SameCredentials
-                    && last.is_some_and(|(_, last)| !last.has_credentials_of(parts))
-                {
-                    self.clients = HeadClients::Several;
+        let head = Arc::new(RequestHead {
+            uri: parts.uri.clone(),
+            headers: parts.headers.clone(),
+        });
+        match self {
+            RecentRequestHeads::OneClient(last) => {
+                // Requests that come on several threads take their numbers before they come here.
+                if last.as_ref().is_none_or(|(known, _)| *known < exchange) {
+                    *last = Some((exchange, head));
                 }
-                Arc::new(RequestHead {
-                    uri: parts.uri.clone(),
-                    headers: parts.headers.clone(),
-                })
             }
-        };
-        // Nearly always the last: requests that come on several threads take their numbers before they come here.
-        let before = self.newest.iter().rposition(|(known, _)| *known < exchange);
-        let place = before.map_or(0, |before| before + 1);
-        self.newest.insert(place, (exchange, head));
-        if self.newest.len() > self.most {
-            self.newest.pop_front();
+            RecentRequestHeads::Shared(newest) => {
+                let place = newest.partition_point(|(known, _)| *known < exchange);
+                newest.insert(place, (exchange, head));
+                if newest.len() > REMEMBERED {
+                    newest.pop_front();
+                }
+            }
         }
     }
 
     /// Whether there was one.
     pub(crate) fn is_known(&self) -> bool {
-        !self.newest.is_empty()
+        match self {
+            RecentRequestHeads::OneClient(last) => last.is_some(),
+            RecentRequestHeads::Shared(newest) => !newest.is_empty(),
+        }
     }
 
-    /// How the client speaks that sent what came by this exchange: as it did there, or as it did last.
+    /// How the client speaks that sent what came by this exchange.
     pub(crate) fn head_for_exchange(
         &self,
         exchange: Option<ExchangeId>,
     ) -> Result<Arc<RequestHead>, ReplayError> {
-        let there = exchange.and_then(|exchange| {
-            let place = self
-                .newest
-                .binary_search_by_key(&exchange, |(known, _)| *known);
-            self.newest.get(place.ok()?)
-        });
-        match (there.or(self.newest.back()), self.clients) {
-            (None, _) => Err(ReplayError::NotLive(
+        match self {
+            RecentRequestHeads::OneClient(Some((_, head))) => Ok(Arc::clone(head)),
+            RecentRequestHeads::OneClient(None) => Err(ReplayError::NotLive(
                 "the headers of its client are not known; use a fresh session",
             )),
-            (Some(_), HeadClients::Several) if there.is_none() => Err(ReplayError::NotLive(
-                "who sent it is not remembered, and clients with different credentials share its connection; \
-                 use a fresh session",
-            )),
-            (Some((_, head)), _) => Ok(Arc::clone(head)),
+            RecentRequestHeads::Shared(newest) => {
+                let place = exchange.and_then(|exchange| {
+                    newest
+                        .binary_search_by_key(&exchange, |(known, _)| *known)
+                        .ok()
+                });
+                let found = place.and_then(|place| newest.get(place));
+                found.map(|(_, head)| Arc::clone(head)).ok_or(ReplayError::NotLive(
+                    "who sent it is not remembered, and clients may share its connection; use a fresh session",
+                ))
+            }
         }
     }
 }
 
 impl RequestHead {
-    /// Whether a POST speaks in the same way, as far as it does not speak of its message.
-    fn matches(&self, parts: &Parts) -> bool {
-        self.uri == parts.uri
-            && self.headers.len() == parts.headers.len()
-            && self.headers.iter().zip(&parts.headers).all(is_same)
-    }
-
-    /// Whether a POST shows the same credentials: all headers that may hold some.
-    fn has_credentials_of(&self, parts: &Parts) -> bool {
-        let may_hold_some = |name: &&HeaderName| !is_harmless(name);
-        let names = self.headers.keys().chain(parts.headers.keys());
-        names.filter(may_hold_some).all(|name| {
-            let ours = self.headers.get_all(name).iter();
-            ours.eq(parts.headers.get_all(name).iter())
-        }) && self.uri.query() == parts.uri.query()
-    }
-
     /// The query of its URL.
     pub(crate) fn query(&self) -> Option<&str> {
         self.uri.query()
@@ -169,16 +119,6 @@ impl RequestHead {
     }
 }
 
-/// Whether a header is the same as before, as far as it does not speak of the message.
-fn is_same(
-    ((name, value), (new_name, new_value)): (
-        (&HeaderName, &HeaderValue),
-        (&HeaderName, &HeaderValue),
-    ),
-) -> bool {
-    name == new_name && (value == new_value || repeats_body(name))
-}
-
 /// Whether a header says something about the body that it comes with.
 fn repeats_body(name: &HeaderName) -> bool {
     *name == CONTENT_LENGTH
@@ -186,29 +126,6 @@ fn repeats_body(name: &HeaderName) -> bool {
         || *name == MCP_METHOD
         || *name == MCP_NAME
         || name.as_str().starts_with(MCP_PARAM_PREFIX)
-}
-
-/// Whether a header says nothing about who speaks. Any other name may: keys have no standard name.
-fn is_harmless(name: &HeaderName) -> bool {
-    *name != AUTHORIZATION
-        && (repeats_body(name)
-            || matches!(
-                name.as_str(),
-                "accept"
-                    | "accept-encoding"
-                    | "accept-language"
-                    | "cache-control"
-                    | "connection"
-                    | "content-type"
-                    | "host"
-                    | "last-event-id"
-                    | "mcp-protocol-version"
-                    | "sec-fetch-mode"
-                    | "traceparent"
-                    | "tracestate"
-                    | "transfer-encoding"
-                    | "user-agent"
-            ))
 }
 
 #[cfg(test)]
@@ -229,17 +146,9 @@ mod tests {
             .map_err(|error| error.to_string())
     }
 
-    /// Why a message cannot be sent as its client sends.
-    fn not_live(heads: &RecentRequestHeads, exchange: u64) -> &'static str {
-        match heads.head_for_exchange(Some(ExchangeId(exchange))) {
-            Err(ReplayError::NotLive(why)) => why,
-            other => panic!("{:?}", other.map(|_| ())),
-        }
-    }
-
     #[test]
     fn headers_of_the_session_stay_and_those_of_the_message_follow_it() {
-        let mut heads = RecentRequestHeads::for_one_client();
+        let mut heads = RecentRequestHeads::OneClient(None);
         let sent = post(&[
             ("authorization", "Bearer t"),
             ("mcp-protocol-version", "2026-07-28"),
@@ -271,7 +180,7 @@ mod tests {
 
     #[test]
     fn posts_are_found_in_whatever_order_they_come() {
-        let mut heads = RecentRequestHeads::for_shared_connection();
+        let mut heads = RecentRequestHeads::Shared(VecDeque::new());
         for (exchange, token) in [(1, "a"), (4, "d"), (3, "c"), (2, "b")] {
             heads.remember(ExchangeId(exchange), &post(&[("authorization", token)]));
         }
@@ -279,43 +188,24 @@ mod tests {
             assert_eq!(token(&heads, exchange), Ok(expected.to_owned()));
         }
         // The newest stays that of a client with its session to itself.
-        let mut own = RecentRequestHeads::for_one_client();
+        let mut own = RecentRequestHeads::OneClient(None);
         own.remember(ExchangeId(2), &post(&[("authorization", "new")]));
         own.remember(ExchangeId(1), &post(&[("authorization", "old")]));
         assert_eq!(token(&own, 2), Ok("new".to_owned()));
     }
 
     #[test]
-    fn only_what_is_new_is_remembered() {
-        let mut heads = RecentRequestHeads::for_shared_connection();
-        for (exchange, token, length) in [(1, "a", "1"), (2, "b", "1"), (3, "a", "2")] {
-            let sent = post(&[("authorization", token), ("content-length", length)]);
-            heads.remember(ExchangeId(exchange), &sent);
-        }
-        let [first, second, third] =
-            [1, 2, 3].map(|it| heads.head_for_exchange(Some(ExchangeId(it))).unwrap());
-        assert!(Arc::ptr_eq(&first, &third) && !Arc::ptr_eq(&first, &second));
-    }
-
-    #[test]
     fn clients_that_share_a_connection_are_told_apart() {
-        let mut heads = RecentRequestHeads::for_shared_connection();
-        let nobody_spoke = not_live(&heads, 1);
-        let of = |token, agent| post(&[("authorization", token), ("user-agent", agent)]);
+        let mut heads = RecentRequestHeads::Shared(VecDeque::new());
+        assert!(!heads.is_known() && heads.head_for_exchange(None).is_err());
         for exchange in 1..=REMEMBERED as u64 + 1 {
-            heads.remember(ExchangeId(exchange), &of("a", "x"));
+            heads.remember(ExchangeId(exchange), &post(&[("authorization", "a")]));
         }
-        // The first is forgotten, but there is only one who can have sent it, whatever it calls itself.
-        heads.remember(ExchangeId(3_000), &of("a", "y"));
-        assert_eq!(token(&heads, 1), Ok("a".to_owned()));
-        heads.remember(ExchangeId(3_001), &of("b", "x"));
-        assert_eq!(token(&heads, 3_000), Ok("a".to_owned()));
-        assert_eq!(token(&heads, 3_001), Ok("b".to_owned()));
-        assert_ne!(not_live(&heads, 1), nobody_spoke, "another reason");
-        // A session has one client, and its newest token is the right one.
-        let mut own = RecentRequestHeads::for_one_client();
-        own.remember(ExchangeId(1), &of("a", "x"));
-        own.remember(ExchangeId(2), &of("b", "x"));
-        assert_eq!(token(&own, 1), Ok("b".to_owned()));
+        heads.remember(ExchangeId(3_000), &post(&[("authorization", "b")]));
+        assert_eq!(token(&heads, 3), Ok("a".to_owned()));
+        assert_eq!(token(&heads, 3_000), Ok("b".to_owned()));
+        // The first is forgotten, and nobody else will do.
+        assert!(heads.head_for_exchange(Some(ExchangeId(1))).is_err());
+        assert!(heads.head_for_exchange(None).is_err());
     }
 }

@@ -1,5 +1,6 @@
 //! Which session belongs to which connection of the record, where HTTP is passed through, and how its client speaks.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::request::Parts;
@@ -78,7 +79,7 @@ impl SessionConnections {
             KnownSession::new(
                 run.connect(http, http),
                 0,
-                RecentRequestHeads::for_shared_connection(),
+                RecentRequestHeads::Shared(VecDeque::new()),
             )
         });
         shared.remember(exchange, parts)
@@ -118,7 +119,7 @@ impl SessionConnections {
         let known = KnownSession::new(
             Arc::clone(connection),
             sessions.age,
-            RecentRequestHeads::for_one_client(),
+            RecentRequestHeads::OneClient(None),
         );
         sessions.by_session.insert(session.to_owned(), known);
     }

@@ -7,7 +7,7 @@ use bytes::{Buf, Bytes, BytesMut};
 
 use super::frames::{FrameHead, FrameKind, unmask};
 use super::utf8::{NotUtf8, Utf8Check};
-use super::{MessageUnderWay, PIECE_MAX, SocketEvent, SocketOptions, SocketViolation};
+use super::{PIECE_MAX, SocketEvent, SocketOptions, SocketViolation};
 
 /// What the next bytes are.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,15 +72,6 @@ impl MessageDecoder {
     /// Holds from the next frame on.
     pub(super) fn set_max_message(&mut self, bytes: usize) {
         self.max_message = bytes;
-    }
-
-    /// The message that has begun and not ended.
-    pub(super) fn under_way(&self) -> Option<MessageUnderWay> {
-        let message = self.message.as_ref()?;
-        Some(MessageUnderWay {
-            length: message.length,
-            is_text: message.text.is_some(),
-        })
     }
 
     /// Takes what comes next from the front of `buffer`. After a violation nothing more can be decoded.

@@ -1,6 +1,6 @@
-//! A WebSocket as a link: each message is a frame, or several if it is long and may come in pieces.
+//! A WebSocket as a link: each message is a frame.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::{Bytes, BytesMut};
@@ -8,31 +8,25 @@ use mcp_proxy_core::{
     BoxFuture, FrameReader, FrameWriter, Link, LinkEnd, MemoryBudget, MemoryPermit, OutgoingFrame,
 };
 use mcp_proxy_wire::{
-    Body, Chunk, ErrorCode, Frame, Message, MessageEnds, Origin, Side, StreamId, TransportEnvelope,
+    Body, ErrorCode, Frame, Message, MessageEnds, Origin, Side, StreamId, TransportEnvelope,
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::reader::close_frame;
 use super::{
-    OutgoingPiece, PIECE_MAX, PiecePart, SocketEnd, SocketEvent, SocketReader, SocketViolation,
-    SocketWriteError, SocketWriter, WebSocket,
+    OutgoingPiece, PIECE_MAX, PiecePart, SocketEnd, SocketEvent, SocketReader, SocketWriteError,
+    SocketWriter, WebSocket,
 };
 use crate::refused_message::RefusedMessage;
 
 /// The close code of a socket that has done its work.
 const NORMAL: u16 = 1000;
-/// Smaller pieces of a message are passed on together. Readers may split them again, so no other constant depends on this.
-const GATHERED_MIN: usize = 64 * 1024;
-/// A message up to this length is always one frame of the link.
-const WHOLE_MAX: usize = 256 * 1024;
 
 /// What a link cannot say about its socket.
 #[derive(Debug)]
 pub struct WebSocketHandle {
     /// A limit that the reader has not heard of yet.
     new_max_message: Mutex<Option<usize>>,
-    passes_pieces: AtomicBool,
-    announced: AtomicUsize,
     messages_begun: Arc<AtomicU64>,
     close: Mutex<(u16, String)>,
     /// Why nothing more can be read.
@@ -50,8 +44,6 @@ where
     let (reader, writer) = socket.split();
     let handle = Arc::new(WebSocketHandle {
         new_max_message: Mutex::new(None),
-        passes_pieces: AtomicBool::new(false),
-        announced: AtomicUsize::new(0),
         messages_begun: writer.messages_begun(),
         close: Mutex::new((NORMAL, String::new())),
         end: OnceLock::new(),
@@ -63,14 +55,11 @@ where
         memory: memory.permit(),
         refused: None,
         refusals: Vec::new(),
-        is_inside: false,
         takes_several: false,
     };
     let writer = MessageWriter {
         writer: Some(writer),
         handle: Arc::clone(&handle),
-        is_inside: false,
-        waiting: Vec::new(),
     };
     (Link::new(reader, writer), handle)
 }
@@ -84,17 +73,6 @@ impl WebSocketHandle {
     /// How long messages may be, from the next one on.
     pub fn set_max_message(&self, bytes: usize) {
         *lock(&self.new_max_message) = Some(bytes);
-    }
-
-    /// Texts over 256 KiB are passed on in pieces from the next one on, whatever their length. Until then, and for binary
-    /// messages, which may not be UTF-8, the reader collects the whole message.
-    pub fn pass_pieces(&self) {
-        self.passes_pieces.store(true, Ordering::Relaxed);
-    }
-
-    /// How long the message is whose first piece was read last, as far as its frames had announced it then.
-    pub fn announced_length(&self) -> usize {
-        self.announced.load(Ordering::Relaxed)
     }
 
     /// Of how many messages at least one byte was written, so far. It is exact also when writing has failed or was given up.
@@ -115,15 +93,13 @@ impl WebSocketHandle {
 struct MessageReader<S> {
     reader: SocketReader<S>,
     handle: Arc<WebSocketHandle>,
-    /// The message that is arriving in pieces, until it is whole or passed on in pieces.
+    /// The message that is arriving in pieces.
     collected: BytesMut,
-    /// For that message, if it is not passed on in pieces.
+    /// For that message.
     memory: MemoryPermit,
     /// A message that there was no room for, until its end.
     refused: Option<RefusedMessage>,
     refusals: Vec<Message>,
-    /// The first piece of a message was passed on, and the last one was not.
-    is_inside: bool,
     /// All messages that have come are passed on at once. Not before somebody has set their limit: it holds from the next one on.
     takes_several: bool,
 }
@@ -178,7 +154,7 @@ impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
     fn add(&mut self, event: SocketEvent, into: &mut Vec<Frame>) -> Result<bool, LinkEnd> {
         let body = match event {
             SocketEvent::Message(message) => Some(Body::Whole(Message::parse(message))),
-            SocketEvent::Piece { bytes, is_last } => self.piece(bytes, is_last)?,
+            SocketEvent::Piece { bytes, is_last } => self.piece(bytes, is_last),
             SocketEvent::Pong => None,
         };
         let frame = body.map(|body| {
@@ -204,28 +180,8 @@ impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
     }
 
     /// What a piece comes to. `None` while it is collected.
-    fn piece(&mut self, bytes: Bytes, is_last: bool) -> Result<Option<Body>, LinkEnd> {
-        if self.is_inside {
-            // Peers do not take a message in any number of fragments, and a slow one comes in very small pieces.
-            let bytes = match self.collected.is_empty() && (is_last || bytes.len() >= GATHERED_MIN)
-            {
-                true => bytes,
-                false => {
-                    self.collected.extend_from_slice(&bytes);
-                    if !is_last && self.collected.len() < GATHERED_MIN {
-                        return Ok(None);
-                    }
-                    self.collected.split().freeze()
-                }
-            };
-            self.is_inside = !is_last;
-            return Ok(Some(match is_last {
-                true => Body::Close(chunk(bytes)),
-                false => Body::More(chunk(bytes)),
-            }));
-        }
-        let passes_pieces = self.handle.passes_pieces.load(Ordering::Relaxed);
-        if !passes_pieces && !self.finds_room(bytes.len()) {
+    fn piece(&mut self, bytes: Bytes, is_last: bool) -> Option<Body> {
+        if !self.finds_room(bytes.len()) {
             if let Some(mut refused) = self.refused.take() {
                 refused.ends.add(&bytes);
                 match is_last {
@@ -233,41 +189,15 @@ impl<S: AsyncRead + AsyncWrite + Send> MessageReader<S> {
                     false => self.refused = Some(refused),
                 }
             }
-            return Ok(None);
-        }
-        if self.collected.is_empty() && passes_pieces {
-            self.collected.reserve(WHOLE_MAX + PIECE_MAX);
+            return None;
         }
         self.collected.extend_from_slice(&bytes);
-        if is_last {
-            let message = std::mem::take(&mut self.collected).freeze();
-            self.memory.release();
-            return Ok(Some(Body::Whole(Message::parse(message))));
+        if !is_last {
+            return None;
         }
-        let Some(under_way) = self.reader.under_way() else {
-            return Ok(None);
-        };
-        if !passes_pieces || self.collected.len() <= WHOLE_MAX {
-            return Ok(None);
-        }
-        if !under_way.is_text {
-            // Its pieces could not be passed on as text, and nothing limits what would have to be kept.
-            let too_long = SocketViolation::TooLong { limit: WHOLE_MAX };
-            let end = self.reader.refuse(too_long);
-            return Err(self.end(end));
-        }
-        let announced = &self.handle.announced;
-        announced.store(under_way.length, Ordering::Relaxed);
-        self.is_inside = true;
-        let first = std::mem::take(&mut self.collected).freeze();
-        Ok(Some(Body::Open(chunk(first))))
-    }
-}
-
-fn chunk(bytes: Bytes) -> Chunk {
-    Chunk {
-        wire: bytes.clone(),
-        message: bytes,
+        let message = std::mem::take(&mut self.collected).freeze();
+        self.memory.release();
+        Some(Body::Whole(Message::parse(message)))
     }
 }
 
@@ -289,10 +219,6 @@ struct MessageWriter<S> {
     /// None once it is closed.
     writer: Option<SocketWriter<S>>,
     handle: Arc<WebSocketHandle>,
-    /// Between the first and the last piece of a message.
-    is_inside: bool,
-    /// Whole messages that came then: they follow the last piece.
-    waiting: Vec<OutgoingPiece>,
 }
 
 impl<S: AsyncWrite + Send> FrameWriter for MessageWriter<S> {
@@ -304,7 +230,9 @@ impl<S: AsyncWrite + Send> FrameWriter for MessageWriter<S> {
             let mut pieces = Vec::with_capacity(frames.len());
             let written = frames.drain(..).filter_map(OutgoingFrame::into_written);
             for frame in written {
-                self.add(frame.body, &mut pieces);
+                if let Body::Whole(message) = frame.body {
+                    split(message.into_raw(), &mut pieces);
+                }
             }
             let Some(writer) = &mut self.writer else {
                 return Err(LinkEnd::Closed);
@@ -321,26 +249,6 @@ impl<S: AsyncWrite + Send> FrameWriter for MessageWriter<S> {
                 let _ = writer.close(code, &reason).await;
             }
         })
-    }
-}
-
-impl<S> MessageWriter<S> {
-    fn add(&mut self, body: Body, pieces: &mut Vec<OutgoingPiece>) {
-        let (bytes, part) = match body {
-            Body::Empty => return,
-            Body::Whole(message) if self.is_inside => {
-                return split(message.into_raw(), &mut self.waiting);
-            }
-            Body::Whole(message) => return split(message.into_raw(), pieces),
-            Body::Open(chunk) => (chunk.message, PiecePart::First),
-            Body::More(chunk) => (chunk.message, PiecePart::Middle),
-            Body::Close(chunk) => (chunk.message, PiecePart::Last),
-        };
-        pieces.push(OutgoingPiece { bytes, part });
-        self.is_inside = part != PiecePart::Last;
-        if !self.is_inside {
-            pieces.append(&mut self.waiting);
-        }
     }
 }
 

@@ -20,10 +20,7 @@ use super::decoder::{Decoded, MessageDecoder};
 use super::frames::FrameKind;
 use super::peer_watch::{PeerSilence, PeerWatch, WatchStep};
 use super::writer::{SocketWriteError, WriteSide, WriterNews};
-use super::{
-    MessageUnderWay, PIECE_MAX, SocketEnd, SocketEvent, SocketOptions, SocketViolation,
-    UpgradedStream,
-};
+use super::{PIECE_MAX, SocketEnd, SocketEvent, SocketOptions, UpgradedStream};
 
 /// Up to this much is read through the stack.
 const SMALL_READ: usize = 8 * 1024;
@@ -102,11 +99,6 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
     /// The longest message from now on. It holds for a message under way too, from its next frame on.
     pub fn set_max_message(&mut self, bytes: usize) {
         self.decoder.set_max_message(bytes);
-    }
-
-    /// What is known about the message whose pieces are coming. `None` behind its last piece.
-    pub fn under_way(&self) -> Option<MessageUnderWay> {
-        self.decoder.under_way()
     }
 
     /// The next event; waits for it. May be dropped and called again without losing anything. Pings are answered while
@@ -227,12 +219,6 @@ impl<S: AsyncRead + AsyncWrite + Send> SocketReader<S> {
             true => SocketEnd::Closed,
             false => SocketEnd::ClosedByPeer { code, reason },
         });
-    }
-
-    /// Ends the socket, because its peer sent what it must not send.
-    pub(super) fn refuse(&mut self, violation: SocketViolation) -> SocketEnd {
-        self.end(violation.into());
-        violation.into()
     }
 
     fn end(&mut self, end: SocketEnd) {

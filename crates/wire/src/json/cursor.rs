@@ -106,27 +106,6 @@ pub(crate) fn members<'a>(text: &'a [u8], mut member: impl FnMut(MemberKey<'a>, 
     }
 }
 
-/// How deep the containers in sound JSON, or in a part of an object's members, are nested.
-pub(crate) fn nesting(text: &[u8]) -> u16 {
-    let (mut open, mut deepest, mut at) = (0_u16, 0_u16, 0);
-    while let Some(byte) = text.get(at) {
-        match byte {
-            b'"' => {
-                at = string_end(text, at);
-                continue;
-            }
-            b'{' | b'[' => {
-                open = open.saturating_add(1);
-                deepest = deepest.max(open);
-            }
-            b'}' | b']' => open = open.saturating_sub(1),
-            _ => {}
-        }
-        at += 1;
-    }
-    deepest
-}
-
 pub(super) fn blank_end(text: &[u8], at: usize) -> usize {
     match text.get(at) {
         Some(byte) if *byte > b' ' => at,

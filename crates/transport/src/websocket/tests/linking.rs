@@ -1,7 +1,7 @@
 //! A socket as a link: which messages come whole, which in pieces, and how both are written.
 
 use mcp_proxy_core::{FrameReader, Link, LinkEnd, MemoryBudget, OutgoingFrame};
-use mcp_proxy_wire::{Body, Chunk, Frame, Message, Origin, StreamId, TransportEnvelope};
+use mcp_proxy_wire::{Body, Frame, Message, Origin, StreamId, TransportEnvelope};
 
 use super::*;
 
@@ -38,84 +38,6 @@ fn outgoing(body: Body) -> OutgoingFrame {
     .into()
 }
 
-fn chunk(bytes: &'static [u8]) -> Chunk {
-    let bytes = Bytes::from_static(bytes);
-    Chunk {
-        wire: bytes.clone(),
-        message: bytes,
-    }
-}
-
-#[tokio::test]
-async fn messages_come_whole_until_pieces_are_asked_for() {
-    let (mut link, handle, mut peer) = link();
-    let long = vec![b'x'; 600_000];
-    peer.write_all(&frame(0x81, &long)).await.unwrap();
-    let Body::Whole(message) = read(link.reader.as_mut()).await else {
-        panic!("in pieces");
-    };
-    assert_eq!(message.raw(), &long);
-
-    handle.pass_pieces();
-    handle.set_max_message(usize::MAX);
-    let long = vec![b'y'; 3_000_000];
-    peer.write_all(&frame(0x81, &long)).await.unwrap();
-    let Body::Open(first) = read(link.reader.as_mut()).await else {
-        panic!("whole");
-    };
-    assert!(first.message.len() > 256 * 1024 && first.message.len() <= 384 * 1024);
-    assert_eq!(handle.announced_length(), long.len());
-    let mut length = first.message.len();
-    loop {
-        match read(link.reader.as_mut()).await {
-            Body::More(chunk) => {
-                assert!(chunk.message.len() < PIECE_MAX + 64 * 1024);
-                length += chunk.message.len();
-            }
-            Body::Close(chunk) => {
-                length += chunk.message.len();
-                break;
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-    assert_eq!(length, long.len());
-
-    // What is not so long still comes whole.
-    for opcode in [0x81, 0x82] {
-        let message = vec![b'z'; 256 * 1024];
-        peer.write_all(&frame(opcode, &message)).await.unwrap();
-        let Body::Whole(read) = read(link.reader.as_mut()).await else {
-            panic!("in pieces");
-        };
-        assert_eq!(read.raw(), &message);
-    }
-
-    // What may not be UTF-8 cannot be passed on in pieces, and is not kept without a limit.
-    let message = vec![b'z'; 1_000_000];
-    peer.write_all(&frame(0x82, &message)).await.unwrap();
-    let ended = link.reader.read(&mut Vec::new()).await;
-    assert!(matches!(ended, Err(LinkEnd::Failed(_))), "{ended:?}");
-}
-
-#[tokio::test]
-async fn whole_messages_wait_for_the_end_of_one_in_pieces() {
-    let (mut link, _handle, mut peer) = link();
-    let whole = |text: &'static str| outgoing(Body::Whole(Message::parse(text)));
-    let writer = &mut link.writer;
-    let mut frames = vec![whole("1"), outgoing(Body::Open(chunk(b"[")))];
-    writer.write(&mut frames).await.unwrap();
-    let mut frames = vec![whole("3"), outgoing(Body::More(chunk(b"2")))];
-    writer.write(&mut frames).await.unwrap();
-    let mut frames = vec![outgoing(Body::Close(chunk(b"]"))), whole("4")];
-    writer.write(&mut frames).await.unwrap();
-    expect(
-        &mut peer,
-        b"\x81\x011\x01\x01[\x00\x012\x80\x01]\x81\x013\x81\x014",
-    )
-    .await;
-}
-
 #[tokio::test]
 async fn a_long_message_is_written_in_frames_of_limited_length() {
     let (mut link, _handle, mut peer) = link();
@@ -135,33 +57,6 @@ async fn a_long_message_is_written_in_frames_of_limited_length() {
     let more = outgoing(Body::Whole(Message::parse("1")));
     let written = link.writer.write(&mut vec![more]).await;
     assert!(matches!(written, Err(LinkEnd::Closed)));
-}
-
-#[tokio::test]
-async fn small_pieces_are_gathered() {
-    let (mut link, handle, mut peer) = link();
-    handle.pass_pieces();
-    handle.set_max_message(usize::MAX);
-    let part = [b'y'; 1000];
-    peer.write_all(&frame(0x01, &part)).await.unwrap();
-    for _ in 0..998 {
-        peer.write_all(&frame(0x00, &part)).await.unwrap();
-    }
-    peer.write_all(&frame(0x80, &part)).await.unwrap();
-    let (mut bodies, mut length) = (0, 0);
-    loop {
-        bodies += 1;
-        match read(link.reader.as_mut()).await {
-            Body::Open(chunk) | Body::More(chunk) => length += chunk.message.len(),
-            Body::Close(chunk) => {
-                length += chunk.message.len();
-                break;
-            }
-            other => panic!("{other:?}"),
-        }
-    }
-    assert_eq!(length, 1_000_000);
-    assert!(bodies <= 16, "{bodies}");
 }
 
 #[tokio::test]
