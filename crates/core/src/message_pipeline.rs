@@ -13,7 +13,6 @@ use crate::connection::Connection;
 use crate::correlator::Correlation;
 use crate::intercept::ReleaseQueueReader;
 use crate::link::{LinkEnd, OutgoingFrame};
-use crate::rules::CachedRules;
 use crate::step::{Step, StepContext};
 
 mod holding;
@@ -35,8 +34,6 @@ pub struct MessagePipeline {
     release_queue: Option<ReleaseQueueReader>,
     /// What messages answer, for those who choose what to hold. Filled only while somebody does.
     correlations: Vec<(u64, Correlation)>,
-    /// The rules that the last message was judged by.
-    rules: CachedRules,
 }
 
 /// What comes out of a pipeline: frames for the peer ahead and for the peer behind.
@@ -114,7 +111,6 @@ impl MessagePipeline {
             stray: StrayOutput::default(),
             release_queue: None,
             correlations: Vec::new(),
-            rules: CachedRules::default(),
         }
     }
 

@@ -1,8 +1,7 @@
 //! Rules: what to do with which messages, from an ordered file (`docs/rules.md`).
 //!
 //! A pure engine: [`Rules::parse`] reads the file once, [`Rules::judge`] says what becomes of a message. It changes bytes but
-//! sends, waits and records nothing; the caller carries out the [`RuleVerdict`]. [`LiveRules`] are those that a run obeys. Rules are found by method and tool, so that
-//! those for other messages cost a look into a table, however many there are.
+//! sends, waits and records nothing; the caller carries out the [`RuleVerdict`]. [`LiveRules`] are those that a run obeys.
 
 mod error;
 mod live;
@@ -20,12 +19,11 @@ use std::time::Duration;
 use mcp_proxy_session::{Change, ChangeError, ChangePart, Filter, JqError, MessageFacts};
 use mcp_proxy_wire::headers::HeaderEdits;
 use mcp_proxy_wire::{Direction, Kind, Message};
-use rustc_hash::FxHashMap;
 
 use name_patterns::NamePatterns;
 
 pub use error::RulesError;
-pub(crate) use live::{CachedRules, DelayPermit, REDIRECT_TIME};
+pub(crate) use live::{DelayPermit, REDIRECT_TIME};
 pub use live::{LiveRules, OpenServerCallback};
 pub use rules_file::{RulesFile, RulesServer, reload_summary};
 pub use verdict::{AppliedRule, RuleEffect, RuleOutcome, RuleVerdict};
@@ -37,13 +35,6 @@ pub const MOST_RULES: usize = 10_000;
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     rules: Vec<Rule>,
-    /// By method: rules that name methods and no tools.
-    by_method: FxHashMap<String, Vec<u32>>,
-    /// By tool: rules that name tools.
-    by_tool: FxHashMap<String, Vec<u32>>,
-    /// Those that no table finds: without either, or with a `*`. One list for each direction.
-    to_server: Vec<u32>,
-    to_client: Vec<u32>,
     /// There are several servers, so `server` of a rule is compared with that of each message.
     has_several_servers: bool,
 }
@@ -93,13 +84,19 @@ enum RuleAction {
 impl Rules {
     /// Reads a rules file. `folder` is where the files that it names are.
     pub fn parse(text: &str, folder: &Path) -> Result<Rules, RulesError> {
-        rules_parser::parse(text, folder).map(Rules::from_rules)
+        rules_parser::parse(text, folder).map(|rules| Rules {
+            rules,
+            has_several_servers: false,
+        })
     }
 
     /// Only the rules for the server that is shown as `name`. A rule that names no server is for all.
     pub fn for_server(&self, name: &str) -> Rules {
         let is_for = |rule: &&Rule| rule.server.as_ref().is_none_or(|names| names.matches(name));
-        Rules::from_rules(self.rules.iter().filter(is_for).cloned().collect())
+        Rules {
+            rules: self.rules.iter().filter(is_for).cloned().collect(),
+            has_several_servers: false,
+        }
     }
 
     /// The rules for a run with several servers: each is compared with the server of a message.
@@ -126,10 +123,6 @@ impl Rules {
     /// action is the last. `server` in a rule is looked at only after [`Rules::for_several_servers`]. A rule that misses its
     /// deadline does nothing to the message, and is switched off.
     pub fn judge(&self, facts: &MessageFacts<'_>) -> Option<RuleVerdict> {
-        // Nearly always.
-        if self.candidates(facts, 0).is_empty() {
-            return None;
-        }
         let mut verdict = RuleVerdict::default();
         let mut next = 0;
         loop {
@@ -151,11 +144,10 @@ impl Rules {
     fn apply_from(
         &self,
         facts: &MessageFacts<'_>,
-        next: u32,
+        next: usize,
         verdict: &mut RuleVerdict,
-    ) -> Option<u32> {
-        for place in self.candidates(facts, next) {
-            let rule = &self.rules[place as usize];
+    ) -> Option<usize> {
+        for (place, rule) in self.rules.iter().enumerate().skip(next) {
             if !rule.is_for(facts) || self.has_several_servers && !rule.is_for_server(facts) {
                 continue;
             }
@@ -173,61 +165,6 @@ impl Rules {
             }
         }
         None
-    }
-
-    /// The rules from `next` on that the tables find for a message, in order.
-    fn candidates<'r>(&'r self, facts: &MessageFacts<'_>, next: u32) -> CandidateRules<'r> {
-        let found = |table: &'r FxHashMap<String, Vec<u32>>, key: &str| {
-            table.get(key).map_or(&[][..], Vec::as_slice)
-        };
-        let mut lists = [&[][..]; 3];
-        if !self.by_method.is_empty() || !self.by_tool.is_empty() {
-            let method = facts.method();
-            if let Some(method) = &method {
-                lists[0] = found(&self.by_method, method);
-            }
-            if !self.by_tool.is_empty()
-                && method.as_deref() == Some("tools/call")
-                && let Some(tool) = facts.name()
-            {
-                lists[1] = found(&self.by_tool, &tool);
-            }
-        }
-        lists[2] = match facts.direction {
-            Direction::ClientToServer => &self.to_server,
-            Direction::ServerToClient => &self.to_client,
-        };
-        if next > 0 {
-            lists = lists.map(|list| &list[list.partition_point(|place| *place < next)..]);
-        }
-        CandidateRules(lists)
-    }
-
-    fn from_rules(rules: Vec<Rule>) -> Rules {
-        let mut all = Rules::default();
-        for (place, rule) in (0..).zip(&rules) {
-            let method = rule.method.as_ref().and_then(NamePatterns::exact);
-            let tool = rule.tool.as_ref().and_then(NamePatterns::exact);
-            let found = match (tool, &rule.tool, method) {
-                (Some(tools), _, _) => Some((&mut all.by_tool, tools)),
-                (None, None, Some(methods)) => Some((&mut all.by_method, methods)),
-                _ => None,
-            };
-            if let Some((table, names)) = found {
-                for name in names {
-                    table.entry(name.clone()).or_default().push(place);
-                }
-                continue;
-            }
-            if rule.direction != Some(Direction::ServerToClient) {
-                all.to_server.push(place);
-            }
-            if rule.direction != Some(Direction::ClientToServer) {
-                all.to_client.push(place);
-            }
-        }
-        all.rules = rules;
-        all
     }
 }
 
@@ -385,30 +322,6 @@ fn answer(request: &Message, result: &str) -> Message {
         b"}",
     ];
     Message::parse(parts.concat())
-}
-
-/// Places of rules, merged from sorted lists.
-struct CandidateRules<'r>([&'r [u32]; 3]);
-
-impl CandidateRules<'_> {
-    fn is_empty(&self) -> bool {
-        self.0.iter().all(|list| list.is_empty())
-    }
-}
-
-impl Iterator for CandidateRules<'_> {
-    type Item = u32;
-
-    fn next(&mut self) -> Option<u32> {
-        let first = self
-            .0
-            .iter_mut()
-            .filter(|list| !list.is_empty())
-            .min_by_key(|list| list[0])?;
-        let (place, rest) = first.split_first()?;
-        *first = rest;
-        Some(*place)
-    }
 }
 
 impl fmt::Display for Rule {

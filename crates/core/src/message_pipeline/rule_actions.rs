@@ -31,9 +31,8 @@ impl MessagePipeline {
         if self.direction == Direction::ClientToServer {
             self.connection.note_handshake(message);
         }
-        run.rules().renew(&mut self.rules);
         let facts = self.facts(&frame, message, number, now);
-        let Some(mut verdict) = self.rules.judge(&facts) else {
+        let Some(mut verdict) = run.rules().current().judge(&facts) else {
             return Some(frame.into());
         };
         let has_head = self.connection.forwards_heads() && facts.envelope.has_http_head();

@@ -4,10 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use mcp_proxy_session::MessageFacts;
 use mcp_proxy_wire::Transport;
 
-use super::{RuleAction, RuleVerdict, Rules, RulesFile};
+use super::{RuleAction, Rules, RulesFile};
 use crate::link::Dial;
 
 /// A message that a rule sends to another server is answered within this time: clients give up after a minute.
@@ -29,21 +28,6 @@ pub struct LiveRules {
     rules: RwLock<Arc<Rules>>,
     file: OnceLock<RulesFile>,
     delayed: Arc<DelayUsage>,
-}
-
-/// The rules as somebody last saw them: as long as they are the same, no lock is taken for a message.
-#[derive(Debug, Default)]
-pub(crate) struct CachedRules {
-    version: u64,
-    /// `None` until the first look: a pipeline is made for each HTTP request, and most runs have no rules.
-    rules: Option<Arc<Rules>>,
-}
-
-impl CachedRules {
-    /// See [`Rules::judge`].
-    pub(crate) fn judge(&self, facts: &MessageFacts<'_>) -> Option<RuleVerdict> {
-        self.rules.as_ref()?.judge(facts)
-    }
 }
 
 #[derive(Debug, Default)]
@@ -73,17 +57,6 @@ impl LiveRules {
     /// Changes whenever the rules do.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
-    }
-
-    /// Makes `known` those of this moment.
-    pub(crate) fn renew(&self, known: &mut CachedRules) {
-        let version = self.version();
-        if known.version != version {
-            *known = CachedRules {
-                version,
-                rules: Some(self.current()),
-            };
-        }
     }
 
     /// From now on these. What was judged before stays as it was judged.

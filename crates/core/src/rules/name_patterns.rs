@@ -15,11 +15,6 @@ impl NamePatterns {
     pub(super) fn matches(&self, name: &str) -> bool {
         self.0.iter().any(|wanted| fits(wanted, name))
     }
-
-    /// All of them, if a table can find them.
-    pub(super) fn exact(&self) -> Option<&[String]> {
-        (!self.0.iter().any(|name| name.contains('*'))).then_some(&self.0)
-    }
 }
 
 impl fmt::Display for NamePatterns {
