@@ -1,30 +1,20 @@
-//! What each exposure costs a model: the size of the tool list, and of the answers that lead to a tool.
+//! What each exposure costs a model: the size of the tool list.
 //!
 //! All texts are made by the functions that make them for clients, so the figures are those of a real session.
 
-mod break_even;
-mod calls;
-mod lookups;
 mod text_size;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mcp_proxy_spill::{SpillFormat, SpilledResult};
-use mcp_proxy_wire::Message;
-
 use crate::catalog::{Catalog, CatalogView, ItemKind, ServerListing, ToolExposure, ViewFilter};
 use crate::config::ExposeMode;
-use crate::dispatch_tool::{DispatchSpillReason, DispatchSpilledCall, DispatchToolOptions};
-use crate::hub::{DeclaredOutput, SpillReader, shorten_result};
+use crate::dispatch_tool::DispatchToolOptions;
 use crate::names::ServerNaming;
 use crate::own_tool::OwnTool;
 use crate::proxy_tool::ProxyToolOptions;
 use crate::read_tool::ReadToolOptions;
 
-pub use break_even::BreakEven;
-pub use calls::MeasuredCall;
-pub use lookups::{EXAMPLE_QUESTION, LookupAnswer, LookupCost, MAX_SAMPLES, QUERY_WORDS};
 pub use text_size::{CHARS_PER_TOKEN, TextSize};
 
 /// What is measured: definitions, and how they are shown.
@@ -58,14 +48,8 @@ pub struct ExposureCost {
 pub struct ExposureReport {
     /// How many tools there are.
     pub tools: usize,
-    /// How many of them the first page of `list` of the `proxy` tool has.
-    pub page_tools: usize,
     /// All exposures. The first lists every tool and nothing else.
     pub exposures: Vec<ExposureCost>,
-    /// What it costs to find a tool that is not listed. Empty if there are no tools.
-    pub lookups: Vec<LookupCost>,
-    /// What it costs in all to answer [`EXAMPLE_QUESTION`] with the `proxy` tool, if a tool fits.
-    pub example: Option<TextSize>,
 }
 
 impl ExposureReport {
@@ -75,7 +59,6 @@ impl ExposureReport {
 
         let unpinned = measured.without_pins();
         let (catalog, plain) = (measured.catalog(), unpinned.catalog());
-        let every_tool = unpinned.view(&plain, &[All]);
         let combinations = [
             &[All][..],
             &[Proxy],
@@ -98,15 +81,9 @@ impl ExposureReport {
                 exposures.push(ExposureCost { pinned, ..cost });
             }
         }
-        let tools = every_tool.count(ItemKind::Tool);
-        let limit = measured.proxy_tool.default_limit;
-        let with_proxy = ExposureCost::of(&unpinned.view(&plain, &[Proxy]), &[Proxy]).size;
         ExposureReport {
-            example: measured.example(with_proxy, &every_tool),
-            tools,
-            page_tools: usize::try_from(limit).map_or(tools, |limit| tools.min(limit)),
+            tools: unpinned.view(&plain, &[All]).count(ItemKind::Tool),
             exposures,
-            lookups: measured.lookups(&every_tool),
         }
     }
 
@@ -202,30 +179,6 @@ impl MeasuredCatalog {
             ..self.filter.clone()
         })
     }
-}
-
-/// What a client of a hub with the `proxy` tool gets in place of the result of this answer, with such a `--spill-threshold`.
-/// `None` if the result is not above it, or cannot be kept in a file.
-pub fn spilled_size(
-    answer: &Message,
-    threshold: u64,
-    declared: DeclaredOutput,
-) -> Option<TextSize> {
-    let result = answer.result()?;
-    let text = answer.slice(result);
-    if text.len() as u64 <= threshold || answer.member(result, "content").is_none() {
-        return None;
-    }
-    let spilled = DispatchSpilledCall {
-        result: SpilledResult::without_file(text, SpillFormat::Json).ok()?,
-        reason: DispatchSpillReason::Exceeded {
-            bytes: threshold,
-            sent: text.len() as u64,
-        },
-    };
-    let reader = SpillReader::Proxy(ProxyToolOptions::default().name);
-    let shortened = shorten_result(&spilled, &reader, answer, || declared)?;
-    Some(TextSize::of(&shortened))
 }
 
 #[cfg(test)]

@@ -25,28 +25,11 @@ impl TextSize {
     pub fn tokens(self) -> u64 {
         self.chars.div_ceil(CHARS_PER_TOKEN)
     }
-
-    /// What is left without `other`.
-    pub fn saturating_sub(self, other: TextSize) -> TextSize {
-        TextSize {
-            bytes: self.bytes.saturating_sub(other.bytes),
-            chars: self.chars.saturating_sub(other.chars),
-        }
-    }
 }
 
 impl std::ops::AddAssign for TextSize {
     fn add_assign(&mut self, other: TextSize) {
         self.bytes += other.bytes;
         self.chars += other.chars;
-    }
-}
-
-impl std::iter::Sum for TextSize {
-    fn sum<I: Iterator<Item = TextSize>>(sizes: I) -> TextSize {
-        sizes.fold(TextSize::default(), |mut sum, size| {
-            sum += size;
-            sum
-        })
     }
 }

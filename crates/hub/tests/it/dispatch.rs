@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use mcp_proxy_hub::savings::spilled_size;
 use mcp_proxy_hub::{
     DeclaredOutput, HubSettings, NewServer, OwnToolUse, ServerChange, ServerSettings,
     SpillSettings, SpillThreshold,
@@ -482,31 +481,6 @@ fn g9_s6_the_dispatcher_spills_and_reads_what_fits_its_client() {
         &result(20_000),
     );
     assert!(plain.get("_meta").is_none());
-}
-
-#[test]
-fn savings_counts_the_preview_that_clients_of_proxy_get() {
-    let threshold = 10_240;
-    let (mut settings, _folder) = storing(
-        SpillThreshold::Above(threshold),
-        Duration::from_secs(60 * 60),
-    );
-    settings.profiles[0].dispatch_tool = OwnToolUse::Absent;
-    let mut hub = ready(settings, 1);
-    let result = json!({"content": [{"type": "text", "text": "x".repeat(20_000)}]}).to_string();
-    let preview = called(
-        &mut hub,
-        &call_tool(1, "a_read_file", &json!({})),
-        3,
-        &result,
-    );
-    let answer = Message::parse(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#));
-    let measured = spilled_size(&answer, threshold, DeclaredOutput::Nothing).unwrap();
-    assert_eq!(
-        measured.bytes,
-        preview.to_string().len() as u64,
-        "{preview}"
-    );
 }
 
 #[test]

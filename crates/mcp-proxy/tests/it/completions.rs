@@ -113,7 +113,7 @@ fn bash_offers_records_where_one_is_expected() {
     let begun = &id[..2];
     let file = format!("{begun}-other.jsonl");
     std::fs::write(state.path().join(&file), "").unwrap();
-    for command in ["inspect", "export", "open", "mock", "replay", "savings"] {
+    for command in ["inspect", "export", "open", "mock", "replay"] {
         let mut offered = offered_with(&["mcp-proxy", command, begun], Some(state.path()));
         offered.sort();
         assert_eq!(offered, [file.as_str(), id], "{command}");
@@ -136,12 +136,12 @@ fn zsh_and_fish_ask_for_records() {
     let script = |shell| String::from_utf8(pipe(&["completions", shell], b"").stdout).unwrap();
     let zsh = script("zsh");
     assert!(zsh.contains("\n_mcp-proxy_records() {"), "{zsh}");
-    // inspect, export, open, mock, replay, savings, rules check.
-    assert_eq!(zsh.matches(":_mcp-proxy_records'").count(), 7, "{zsh}");
+    // inspect, export, open, mock, replay, rules check.
+    assert_eq!(zsh.matches(":_mcp-proxy_records'").count(), 6, "{zsh}");
     let fish = script("fish");
     assert_eq!(
         fish.matches("mcp-proxy sessions --ids").count(),
-        7,
+        6,
         "{fish}"
     );
 }

@@ -1,4 +1,4 @@
-//! `savings`: what exposures cost, by real servers and by records.
+//! `savings`: what exposures cost, by real servers.
 
 use serde_json::{Value, json};
 
@@ -24,26 +24,8 @@ fn exposure<'a>(report: &'a Value, expose: &[&str]) -> &'a Value {
     found.unwrap()
 }
 
-/// A list of two tools, a small result and a large one.
-fn write_record(place: &TestStore) {
-    let mut sample = place.sample();
-    let list = sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
-    let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
-    let tools = json!({"tools": [
-        {"name": "read_file", "description": "Read a file and return its text", "inputSchema": schema},
-        {"name": "write_file", "description": "Write a text to a file", "inputSchema": schema},
-    ]});
-    sample.result(1, list, &tools.to_string());
-    for (id, length) in [(2, 100), (3, 30_000)] {
-        let call = sample.call(id, "read_file", r#"{"path":"a.txt"}"#);
-        let result = json!({"content": [{"type": "text", "text": "x".repeat(length)}]});
-        sample.result(id, call, &result.to_string());
-    }
-    sample.end();
-}
-
 #[test]
-fn few_tools_are_best_listed_directly() {
+fn the_table_compares_each_exposure_with_direct_listing() {
     let place = place(&json!({"mcpServers": {"time": time()}}));
     insta::assert_snapshot!(
         "savings-direct",
@@ -136,94 +118,12 @@ fn a_lazy_server_is_started_for_its_definitions() {
 }
 
 #[test]
-fn a_record_has_definitions_and_results() {
-    let place = TestStore::new();
-    write_record(&place);
-    insta::assert_snapshot!("savings-record", place.print(&["savings", "session.jsonl"]));
-    let report = json_of(&place, &["savings", "session.jsonl", "--json"]);
-    assert_eq!(report["definitions_from"], "record");
-    let record = &report["record"];
-    assert_eq!(
-        (&record["calls"], &record["tools_used"]),
-        (&json!(2), &json!(1))
-    );
-    let above: Vec<_> = (0..2).map(|at| &record["spill"][at]["results"]).collect();
-    assert_eq!(above, [1, 0]);
-    let kept_out = record["spill"][0]["kept_out"]["bytes"].as_u64().unwrap();
-    let exposed = record["exposed_calls"].as_array().unwrap();
-    let modes: Vec<_> = exposed.iter().map(|row| &row["expose"]).collect();
-    assert_eq!(modes, ["all", "proxy", "dispatch"]);
-    let bytes: Vec<_> = exposed.iter().map(|row| row["bytes"].as_u64()).collect();
-    assert!(bytes[0] < bytes[1] && bytes[0] < bytes[2], "{exposed:?}");
-    assert!(exposed.iter().all(|row| row["calls"] == 2));
-    // All of the large result but a preview.
-    assert!((28_000..30_000).contains(&kept_out), "{kept_out}");
-}
-
-#[test]
-fn a_record_and_servers_go_together() {
-    let place = place(&json!({"mcpServers": {"time": time()}}));
-    write_record(&place);
-    let words = ["savings", "--config", "mcp.json", "session.jsonl", "--json"];
-    let report = json_of(&place, &words);
-    assert_eq!(report["definitions_from"], "servers");
-    assert_eq!(
-        (&report["tools"], &report["record"]["calls"]),
-        (&json!(2), &json!(2))
-    );
-}
-
-#[test]
-fn a_record_of_the_hub_counts_calls_once_and_knows_its_servers() {
-    let hub = TestHub::start(
-        &json!({"mcpServers": {"demo": demo(), "time": time()}}),
-        &[],
-    );
-    hub.until("the servers are up", |hub| {
-        hub.is_ready("demo") && hub.is_ready("time")
-    });
-    assert_eq!(hub.tool_names(), ["proxy"]);
-    hub.proxy(
-        &json!({"action": "call", "type": "tool", "path": "demo_add", "args": {"a": 2, "b": 3}}),
-    );
-    hub.program.end("-TERM");
-    let output = hub.home.run(&["savings", "LAST", "--json"]);
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let record = &report["record"];
-    assert_eq!(
-        (&record["calls"], &record["tools_used"]),
-        (&json!(1), &json!(1))
-    );
-    assert_eq!(record["tools_list"]["count"], 1);
-    // What the client was listed is what `proxy` alone costs, in a result, and with what each server says about itself,
-    // which is not in the lists.
-    let listed = record["tools_list"]["bytes"].as_u64().unwrap();
-    let proxy = exposure(&report, &["proxy"])["bytes"].as_u64().unwrap();
-    let about = listed - (proxy + r#"{"tools":}"#.len() as u64);
-    assert!(about < 200, "{about}");
-    assert!(report["tools"].as_u64().unwrap() > 2);
-}
-
-#[test]
-fn a_record_without_lists_and_calls_says_so() {
-    let place = TestStore::new();
-    let mut sample = place.sample();
-    sample.client(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
-    sample.end();
-    insta::assert_snapshot!(
-        "savings-empty-record",
-        place.print(&["savings", "session.jsonl"])
-    );
-}
-
-#[test]
 fn mistakes_are_named() {
     let place = TestStore::new();
     std::fs::write(place.path("not-json.json"), "{").unwrap();
     std::fs::write(place.path("empty.json"), r#"{"mcpServers": {}}"#).unwrap();
     let cases = [
-        (&["savings", "none.jsonl"][..], 1),
-        (&["savings", "not-json.json"], 1),
+        (&["savings", "record.jsonl"][..], 2),
         (&["savings", "--config", "none.json"], 2),
         (&["savings", "--config", "not-json.json"], 2),
         (&["savings", "--config", "empty.json"], 2),
