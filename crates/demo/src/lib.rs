@@ -8,12 +8,11 @@
 //! It knows no other crate of this workspace, and must not: a fixture that shares code with what it tests
 //! shares its mistakes.
 //!
-//! Where to look: `tools`, `resources` and `prompts` are what a person sees; `conformance` holds the names
-//! that the official conformance suite calls; `server` ties them together; `script` is the client.
+//! Where to look: `tools`, `resources` and `prompts` are what a person sees; `server` ties them together; `script` is the
+//! client. The fixture server in `fixtures/server` adds what the official conformance suite calls by name.
 
 #![warn(unreachable_pub)]
 
-mod conformance;
 mod error;
 mod http;
 mod prompts;
@@ -31,10 +30,15 @@ use std::pin::Pin;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 pub use error::DemoError;
-pub use http::serve_http;
+pub use http::{LOCAL_ORIGINS, serve_http};
+pub use prompts::prompt_argument;
+pub use question::{FormQuestion, QuestionReply, answer, ask, client_failed, require_elicitation};
+pub use reporter::{RequestReporter, is_modern};
+pub use resources::logo_base64;
 pub use script::{ScriptEra, ScriptStep, run_script};
-pub use state::DemoContent;
-pub use stdio::{serve, serve_stdio};
+pub use server::DemoServer;
+pub use state::ContentChange;
+pub use stdio::{serve, serve_session, serve_stdio};
 
 /// The longest message the server takes, as one line or as one HTTP body.
 ///

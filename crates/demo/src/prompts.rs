@@ -47,14 +47,12 @@ pub(crate) fn get(
         "introduce" => Some(Ok(prompt_result(
             "Read demo://readme and say in two sentences what this server can do.",
         ))),
-        "haiku" => {
-            Some(
-                argument(arguments, "topic").map(|topic| match optional(arguments, "mood") {
-                    Some(mood) => prompt_result(format!("Write a {mood} haiku about {topic}.")),
-                    None => prompt_result(format!("Write a haiku about {topic}.")),
-                }),
-            )
-        }
+        "haiku" => Some(prompt_argument(arguments, "topic").map(|topic| {
+            match optional(arguments, "mood") {
+                Some(mood) => prompt_result(format!("Write a {mood} haiku about {topic}.")),
+                None => prompt_result(format!("Write a haiku about {topic}.")),
+            }
+        })),
         _ => None,
     }
 }
@@ -78,7 +76,7 @@ pub(crate) fn complete(reference: &Reference, argument: &ArgumentInfo) -> Vec<St
 }
 
 /// A required prompt argument, or the error that names it.
-pub(crate) fn argument<'a>(
+pub fn prompt_argument<'a>(
     arguments: Option<&'a JsonObject>,
     name: &str,
 ) -> Result<&'a str, ErrorData> {

@@ -18,17 +18,17 @@ use serde_json::Value;
 use crate::reporter::is_modern;
 
 /// One form to fill in.
-pub(crate) struct FormQuestion {
+pub struct FormQuestion {
     /// Names the question among those of the same request.
-    pub(crate) key: &'static str,
+    pub key: &'static str,
     /// What the person reads.
-    pub(crate) message: String,
+    pub message: String,
     /// The form, as the JSON Schema subset that elicitation allows.
-    pub(crate) form: Value,
+    pub form: Value,
 }
 
 /// What came of asking.
-pub(crate) enum QuestionReply {
+pub enum QuestionReply {
     /// The person accepted, declined or cancelled.
     Answered(ElicitResult),
     /// The client has to call again: return this from the tool.
@@ -36,7 +36,7 @@ pub(crate) enum QuestionReply {
 }
 
 /// Asks one question, or takes its answer from the responses that the client brought.
-pub(crate) async fn ask(
+pub async fn ask(
     question: FormQuestion,
     responses: Option<&InputResponses>,
     context: &RequestContext<RoleServer>,
@@ -79,7 +79,7 @@ fn takes_forms(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// Refuses a modern request whose client did not say that it can ask a person.
-pub(crate) fn require_elicitation(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
+pub fn require_elicitation(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
     let declared = context.client_capabilities();
     if declared.is_some_and(|declared| declared.elicitation.is_some()) {
         return Ok(());
@@ -90,22 +90,19 @@ pub(crate) fn require_elicitation(context: &RequestContext<RoleServer>) -> Resul
 }
 
 /// The error for a call whose question to the client failed.
-pub(crate) fn client_failed(error: ServiceError) -> ErrorData {
+pub fn client_failed(error: ServiceError) -> ErrorData {
     ErrorData::internal_error(format!("the client did not answer: {error}"), None)
 }
 
 /// A well-formed answer to this question; anything else counts as not answered, so that it is asked again.
-pub(crate) fn answer(
-    question: &FormQuestion,
-    responses: Option<&InputResponses>,
-) -> Option<ElicitResult> {
+pub fn answer(question: &FormQuestion, responses: Option<&InputResponses>) -> Option<ElicitResult> {
     let response = responses?.get(question.key)?;
     serde_json::from_value(response.clone()).ok()
 }
 
 impl FormQuestion {
     /// The question as an entry of `inputRequests`.
-    pub(crate) fn into_input_request(self) -> Result<InputRequest, ErrorData> {
+    pub fn into_input_request(self) -> Result<InputRequest, ErrorData> {
         let params = self.into_params()?;
         Ok(InputRequest::Elicitation(ElicitRequest::new(params)))
     }

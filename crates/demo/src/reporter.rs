@@ -20,7 +20,7 @@ use rmcp::{
 use crate::server::DemoServer;
 
 /// Whether this request speaks 2026-07-28 or later.
-pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+pub fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     // Versions are dates, so they compare as text.
     context
         .protocol_version()
@@ -28,17 +28,14 @@ pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
 }
 
 /// Sends notifications that belong to one request.
-pub(crate) struct RequestReporter<'a> {
+pub struct RequestReporter<'a> {
     context: &'a RequestContext<RoleServer>,
     least: Option<LoggingLevel>,
 }
 
 impl DemoServer {
     /// The reporter for one request of this session.
-    pub(crate) fn report<'a>(
-        &self,
-        context: &'a RequestContext<RoleServer>,
-    ) -> RequestReporter<'a> {
+    pub fn report<'a>(&self, context: &'a RequestContext<RoleServer>) -> RequestReporter<'a> {
         let least = if is_modern(context) {
             context.meta.log_level()
         } else {
@@ -52,7 +49,7 @@ impl RequestReporter<'_> {
     /// Sends a log line at level info, if the client wants such lines.
     ///
     /// A client that has gone away is no reason to stop the work, so a failed send is ignored here and below.
-    pub(crate) async fn info(&self, text: impl Into<String>) {
+    pub async fn info(&self, text: impl Into<String>) {
         if self
             .least
             .is_some_and(|least| severity(least) <= severity(LoggingLevel::Info))
@@ -64,7 +61,7 @@ impl RequestReporter<'_> {
     }
 
     /// Says how far the work has come, if the client asked to know.
-    pub(crate) async fn progress(&self, done: u32, total: u32, text: impl Into<String>) {
+    pub async fn progress(&self, done: u32, total: u32, text: impl Into<String>) {
         if let Some(token) = self.context.meta.get_progress_token() {
             let progress = ProgressNotificationParam::new(token, f64::from(done))
                 .with_total(f64::from(total))

@@ -1,7 +1,6 @@
 //! The demo resources: a text, a picture, a number that changes, and a template.
 //!
-//! Reading is a pure function of the URI and the tally; whether a URI is known at all is decided by the
-//! server, which asks the conformance fixtures next.
+//! Reading is a pure function of the URI and the tally.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
@@ -19,8 +18,8 @@ const README_TEXT: &str = "# The demo server\n\n\
     A small MCP server that lives inside mcp-proxy. It has five tools, three resources, a resource template\n\
     and two prompts, and it keeps nothing when it ends.\n";
 
-/// A small picture, also used wherever a test wants some PNG.
-pub(crate) fn logo_base64() -> String {
+/// A small picture.
+pub fn logo_base64() -> String {
     STANDARD.encode(include_bytes!("../assets/logo.png"))
 }
 

@@ -11,21 +11,22 @@ use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     handler::server::tool::ToolCallContext,
     model::{
-        CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
-        CompleteResult, CompletionInfo, GetPromptRequestParams, GetPromptResponse, GetTaskParams,
-        GetTaskResult, Implementation, ListPromptsResult, ListResourceTemplatesResult,
-        ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-        ReadResourceResponse, ReadResourceResult, ResourceUpdatedNotificationParam,
-        ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
-        SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
+        CompletionInfo, GetPromptRequestParams, GetPromptResponse, Implementation,
+        ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+        PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
+        ReadResourceResult, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig,
+        SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+        UnsubscribeRequestParams,
     },
     service::{RequestContext, SubscriptionContext},
 };
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    conformance, prompts,
+    prompts,
     reporter::is_modern,
     resources,
     state::{ClientSession, ContentChange, ServerState},
@@ -33,35 +34,43 @@ use crate::{
 
 /// One connection's view of the server.
 #[derive(Clone)]
-pub(crate) struct DemoServer {
+pub struct DemoServer {
     state: Arc<ServerState>,
     session: Arc<ClientSession>,
 }
 
 impl DemoServer {
-    /// A session in this house.
-    pub(crate) fn new(state: Arc<ServerState>, session: ClientSession) -> DemoServer {
+    /// A new server and its first session, whose client is gone when `ended` is cancelled.
+    pub fn new(ended: CancellationToken) -> DemoServer {
         DemoServer {
-            state,
-            session: Arc::new(session),
+            state: Arc::new(ServerState::new()),
+            session: Arc::new(ClientSession::new(ended)),
         }
     }
 
-    pub(crate) fn state(&self) -> &ServerState {
-        &self.state
+    /// Another session of the same server.
+    #[must_use]
+    pub fn with_session(&self, ended: CancellationToken) -> DemoServer {
+        DemoServer {
+            state: Arc::clone(&self.state),
+            session: Arc::new(ClientSession::new(ended)),
+        }
     }
 
     pub(crate) fn session(&self) -> &ClientSession {
         &self.session
     }
 
+    /// Counts an answered tool call in the tally, which clients may watch.
+    pub async fn count_call(&self, context: &RequestContext<RoleServer>) {
+        self.state.calls.fetch_add(1, Ordering::Relaxed);
+        self.announce(ContentChange::Resource(resources::TALLY), context)
+            .await;
+    }
+
     /// Tells everybody who asked that something has changed: open `subscriptions/listen` streams of any
     /// client, and the legacy session in which it happened.
-    pub(crate) async fn announce(
-        &self,
-        change: ContentChange,
-        context: &RequestContext<RoleServer>,
-    ) {
+    pub async fn announce(&self, change: ContentChange, context: &RequestContext<RoleServer>) {
         // There is no receiver while nobody listens, which is fine.
         let _ = self.state.changes.send(change);
         if is_modern(context) {
@@ -82,7 +91,7 @@ impl DemoServer {
 
 impl ServerHandler for DemoServer {
     fn get_info(&self) -> ServerConfig {
-        let mut capabilities = ServerCapabilities::builder()
+        let capabilities = ServerCapabilities::builder()
             .enable_completions()
             .enable_logging()
             .enable_prompts()
@@ -91,9 +100,6 @@ impl ServerHandler for DemoServer {
             .enable_resources_subscribe()
             .enable_tools()
             .enable_tool_list_changed();
-        if self.state.has_fixtures() {
-            capabilities = capabilities.enable_tasks();
-        }
         let name = Implementation::new("mcp-proxy-demo", env!("CARGO_PKG_VERSION"));
         ServerConfig::new(capabilities.build())
             .with_server_info(name)
@@ -121,11 +127,9 @@ impl ServerHandler for DemoServer {
             let message = format!("no tool is named {:?}", request.name);
             return Err(ErrorData::invalid_params(message, None));
         }
-        self.state.calls.fetch_add(1, Ordering::Relaxed);
         let call = ToolCallContext::new(self, request, context.clone());
         let answer = self.state.tools.call(call).await;
-        self.announce(ContentChange::Resource(resources::TALLY), &context)
-            .await;
+        self.count_call(&context).await;
         answer
     }
 
@@ -134,10 +138,7 @@ impl ServerHandler for DemoServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let mut listed = resources::list();
-        if self.state.has_fixtures() {
-            listed.extend(conformance::resources::list());
-        }
+        let listed = resources::list();
         Ok(ListResourcesResult::with_all_items(listed))
     }
 
@@ -146,10 +147,7 @@ impl ServerHandler for DemoServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let mut listed = resources::templates();
-        if self.state.has_fixtures() {
-            listed.extend(conformance::resources::templates());
-        }
+        let listed = resources::templates();
         Ok(ListResourceTemplatesResult::with_all_items(listed))
     }
 
@@ -159,11 +157,7 @@ impl ServerHandler for DemoServer {
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
-        let mut found = resources::read(&uri, self.state.calls.load(Ordering::Relaxed));
-        if found.is_none() && self.state.has_fixtures() {
-            found = conformance::resources::read(&uri);
-        }
-        match found {
+        match resources::read(&uri, self.state.calls.load(Ordering::Relaxed)) {
             Some(contents) => Ok(ReadResourceResult::new(vec![contents]).into()),
             None => Err(ErrorData::resource_not_found(
                 "Resource not found",
@@ -225,25 +219,17 @@ impl ServerHandler for DemoServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let mut listed = prompts::list();
-        if self.state.has_fixtures() {
-            listed.extend(conformance::prompts::list());
-        }
+        let listed = prompts::list();
         Ok(ListPromptsResult::with_all_items(listed))
     }
 
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        context: RequestContext<RoleServer>,
+        _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         if let Some(prompt) = prompts::get(&request.name, request.arguments.as_ref()) {
             return prompt.map(Into::into);
-        }
-        if self.state.has_fixtures()
-            && let Some(prompt) = conformance::prompts::get(&request, &context).await
-        {
-            return prompt;
         }
         let message = format!("no prompt is named {:?}", request.name);
         Err(ErrorData::invalid_params(message, None))
@@ -273,34 +259,5 @@ impl ServerHandler for DemoServer {
         }
         self.session.set_log_level(request.level);
         Ok(())
-    }
-
-    async fn get_task(
-        &self,
-        request: GetTaskParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<GetTaskResult, ErrorData> {
-        self.state
-            .tasks
-            .get_task(&request.task_id)
-            .map(GetTaskResult::new)
-    }
-
-    async fn update_task(
-        &self,
-        request: UpdateTaskParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        self.state
-            .tasks
-            .update_task(&request.task_id, request.input_responses)
-    }
-
-    async fn cancel_task(
-        &self,
-        request: CancelTaskParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        self.state.tasks.cancel_task(&request.task_id)
     }
 }

@@ -7,44 +7,29 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+    sync::{Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
 };
 
-use rmcp::{
-    handler::server::router::tool::ToolRouter,
-    model::{LoggingLevel, RequestStateCodec},
-    task_manager::TaskManager,
-};
+use rmcp::{handler::server::router::tool::ToolRouter, model::LoggingLevel};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
-use crate::{conformance, server::DemoServer};
-
-/// How much the server offers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DemoContent {
-    /// What a person should see: a handful of tools, resources and prompts.
-    Demo,
-    /// The same, and everything that the official conformance suite calls by name.
-    WithFixtures,
-}
+use crate::server::DemoServer;
 
 /// Something that clients may have asked to hear about.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum ContentChange {
+pub enum ContentChange {
+    /// The list of tools.
     Tools,
+    /// The list of prompts.
     Prompts,
+    /// The contents behind this URI.
     Resource(&'static str),
 }
 
 /// What all connections to one server share.
 pub(crate) struct ServerState {
-    content: DemoContent,
     pub(crate) tools: ToolRouter<DemoServer>,
-    /// Long-running calls, which outlive the request that started them.
-    pub(crate) tasks: TaskManager,
-    /// Seals what a client has to hand back unchanged. The key dies with the process.
-    pub(crate) seal: RequestStateCodec,
     /// What open `subscriptions/listen` streams hear of.
     pub(crate) changes: broadcast::Sender<ContentChange>,
     /// How many tool calls have been answered.
@@ -62,26 +47,12 @@ pub(crate) struct ClientSession {
 }
 
 impl ServerState {
-    pub(crate) fn new(content: DemoContent) -> Arc<ServerState> {
-        let tools = match content {
-            DemoContent::Demo => DemoServer::demo_tools(),
-            DemoContent::WithFixtures => DemoServer::demo_tools() + conformance::tools(),
-        };
-        let key = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()]
-            .map(uuid::Uuid::into_bytes)
-            .concat();
-        Arc::new(ServerState {
-            content,
-            tools,
-            tasks: TaskManager::new(),
-            seal: RequestStateCodec::new(key),
+    pub(crate) fn new() -> ServerState {
+        ServerState {
+            tools: DemoServer::demo_tools(),
             changes: broadcast::channel(64).0,
             calls: AtomicU64::new(0),
-        })
-    }
-
-    pub(crate) fn has_fixtures(&self) -> bool {
-        self.content == DemoContent::WithFixtures
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use rmcp::{
-    ServiceExt,
+    ServerHandler, ServiceExt,
     service::{QuitReason, RoleServer, ServerInitializeError},
     transport::{async_rw::AsyncRwTransport, stdio_pipes},
 };
@@ -15,38 +15,36 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    BoxedFuture, BoxedReader, BoxedWriter, DemoContent, DemoError, MAX_MESSAGE_BYTES,
-    server::DemoServer,
-    state::{ClientSession, ServerState},
+    BoxedFuture, BoxedReader, BoxedWriter, DemoError, MAX_MESSAGE_BYTES, server::DemoServer,
 };
 
 /// Serves one client over this process's standard input and output, until input ends.
-pub fn serve_stdio(content: DemoContent) -> impl Future<Output = Result<(), DemoError>> + Send {
+pub fn serve_stdio() -> impl Future<Output = Result<(), DemoError>> + Send {
     let (input, output) = stdio_pipes();
-    serve_boxed(content, Box::new(input), Box::new(output))
+    serve_boxed(Box::new(input), Box::new(output))
 }
 
 /// Serves one client over any two byte streams, until the reader ends.
 pub fn serve(
-    content: DemoContent,
     reader: impl AsyncRead + Send + Unpin + 'static,
     writer: impl AsyncWrite + Send + Unpin + 'static,
 ) -> impl Future<Output = Result<(), DemoError>> + Send {
-    serve_boxed(content, Box::new(reader), Box::new(writer))
+    serve_boxed(Box::new(reader), Box::new(writer))
 }
 
-fn serve_boxed(
-    content: DemoContent,
-    reader: BoxedReader,
-    writer: BoxedWriter,
-) -> BoxedFuture<'static> {
-    Box::pin(serve_client(content, reader, writer))
+fn serve_boxed(reader: BoxedReader, writer: BoxedWriter) -> BoxedFuture<'static> {
+    Box::pin(serve_client(reader, writer))
 }
 
-async fn serve_client(
-    content: DemoContent,
-    reader: BoxedReader,
-    writer: BoxedWriter,
+async fn serve_client(reader: BoxedReader, writer: BoxedWriter) -> Result<(), DemoError> {
+    serve_session(DemoServer::new, reader, writer).await
+}
+
+/// Serves one client with any server, until the reader ends. `server` gets the token that is cancelled then.
+pub async fn serve_session<S: ServerHandler>(
+    server: impl FnOnce(CancellationToken) -> S,
+    reader: impl AsyncRead + Send + Unpin + 'static,
+    writer: impl AsyncWrite + Send + Unpin + 'static,
 ) -> Result<(), DemoError> {
     let ended = CancellationToken::new();
     let reader = EndOfInputReader {
@@ -55,7 +53,7 @@ async fn serve_client(
     };
     let transport = AsyncRwTransport::<RoleServer, _, _>::new(reader, writer)
         .with_max_line_length(MAX_MESSAGE_BYTES);
-    let server = DemoServer::new(ServerState::new(content), ClientSession::new(ended));
+    let server = server(ended);
     let running = match Box::pin(server.serve(transport)).await {
         Ok(running) => running,
         // A client that only probes the era asks `server/discover` and hangs up: nothing is wrong.
@@ -72,12 +70,12 @@ async fn serve_client(
 ///
 /// After the end of input rmcp waits up to five seconds for the requests that are still open. A subscription
 /// is open for as long as it can be, so it has to hear of the end by itself.
-struct EndOfInputReader {
-    reader: BoxedReader,
+struct EndOfInputReader<R> {
+    reader: R,
     ended: CancellationToken,
 }
 
-impl AsyncRead for EndOfInputReader {
+impl<R: AsyncRead + Unpin> AsyncRead for EndOfInputReader<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

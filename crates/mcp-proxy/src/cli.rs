@@ -192,9 +192,6 @@ pub struct DemoServerArgs {
     /// Port for HTTP; 0 picks a free port, printed on the first line of stderr
     #[arg(long, default_value_t = 0)]
     pub port: u16,
-    /// Offer what the official conformance suite asks for as well
-    #[arg(long)]
-    pub fixtures: bool,
 }
 
 /// How the demo server is reached.

@@ -7,5 +7,4 @@
 )]
 
 mod http;
-mod lines;
 mod script;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use mcp_proxy_core::{DEFAULT_MEMORY_BUDGET, HoldOptions, Link, ProxyRun, RunOptions, carry};
-use mcp_proxy_demo::{DemoContent, ScriptEra, run_script, serve_http, serve_stdio};
+use mcp_proxy_demo::{ScriptEra, run_script, serve_http, serve_stdio};
 use mcp_proxy_session::{
     CredentialRedaction, RecordErrorPolicy, RecordLocation, RecordOptions, SessionRecord,
 };
@@ -225,7 +225,7 @@ fn config(args: &DemoArgs) -> Result<Config> {
 pub fn serve(args: &DemoServerArgs) -> Result<ExitCode> {
     runtime().context("cannot start")?.block_on(async {
         match args.transport {
-            DemoTransport::Stdio => serve_stdio(content(args)).await?,
+            DemoTransport::Stdio => serve_stdio().await?,
             DemoTransport::Http => {
                 let socket = tokio::net::TcpListener::bind(("127.0.0.1", args.port))
                     .await
@@ -237,17 +237,9 @@ pub fn serve(args: &DemoServerArgs) -> Result<ExitCode> {
                 let stop = async {
                     drop(tokio::signal::ctrl_c().await);
                 };
-                serve_http(content(args), socket, stop).await?;
+                serve_http(socket, stop).await?;
             }
         }
         Ok(ExitCode::SUCCESS)
     })
-}
-
-fn content(args: &DemoServerArgs) -> DemoContent {
-    if args.fixtures {
-        DemoContent::WithFixtures
-    } else {
-        DemoContent::Demo
-    }
 }

@@ -63,11 +63,11 @@ pub fn demo(kind: EndpointKind) -> TestEndpoint {
         EndpointKind::Http => "http",
         EndpointKind::Sse => panic!("rmcp has no HTTP+SSE"),
     };
-    let command = [PROXY, "demo-server", transport, "--fixtures"];
+    let server = fixtures::conformance_server();
     if kind == EndpointKind::Stdio {
-        return TestEndpoint::command(command.map(String::from).to_vec());
+        return TestEndpoint::command(vec![server, transport.into()]);
     }
-    let running = RunningProgram::start(&mut fixtures::command(command[0], &command[1..]));
+    let running = RunningProgram::start(&mut fixtures::command(&server, &[transport]));
     let url = running.wait_for(texts::LISTENING_ON);
     TestEndpoint::url(kind, url, vec![running])
 }

@@ -12,6 +12,12 @@ pub fn example(name: &str) -> String {
     text(&folder.join("examples").join(name))
 }
 
+/// The server of `fixtures/server`, which a test of the whole workspace has built too.
+pub fn conformance_server() -> String {
+    let folder = Path::new(PROXY).parent().expect("it is in a folder");
+    text(&folder.join("mcp-fixture-server"))
+}
+
 /// What `cargo xtask setup` installed: `node/`, `npm/` and `venv/`.
 fn installed() -> PathBuf {
     let directory = std::env::var_os("MCP_PROXY_FIXTURES");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::programs::{INITIALIZE, ListeningProgram, PROXY, error_answer, open, request};
 
 fn demo_behind_http() -> ListeningProgram {
-    ListeningProgram::proxy("http", &["--", PROXY, "demo-server", "stdio", "--fixtures"])
+    ListeningProgram::proxy("http", &["--", PROXY, "demo-server", "stdio"])
 }
 
 const ECHO: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}"#;

@@ -122,7 +122,7 @@ impl ListeningProgram {
 
     /// The embedded server over HTTP.
     pub fn demo() -> ListeningProgram {
-        ListeningProgram::start(&["demo-server", "http", "--fixtures"])
+        ListeningProgram::start(&["demo-server", "http"])
     }
 
     /// Its process.

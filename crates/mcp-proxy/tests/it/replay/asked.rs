@@ -3,20 +3,25 @@
 use serde_json::{Value, json};
 
 use super::verdicts;
-use crate::programs::{PROXY, StdioProgram, pipe};
+use crate::programs::{StdioProgram, pipe};
 
-/// The demo server seals what its clients hand back with a key of each process.
+/// The server gives its clients a state of its own process, and takes back no other.
 #[test]
 fn what_a_server_gives_to_be_handed_back_is_the_new_one() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.jsonl");
     let file = file.to_str().unwrap();
-    let server = ["--", PROXY, "demo-server", "stdio", "--fixtures"];
+    let server = r#"while read -r line; do id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p'); case "$line" in
+        *"\"requestState\":\"$$\""*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"resultType\":\"complete\",\"content\":[]}}";;
+        *requestState*) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"error\":{\"code\":-32602,\"message\":\"not my state\"}}";;
+        *) echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"resultType\":\"input_required\",\"inputRequests\":{\"confirm\":{\"method\":\"elicitation/create\",\"params\":{\"message\":\"Please confirm\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}}}},\"requestState\":\"$$\"}}";;
+        esac; done"#;
+    let server = ["--", "sh", "-c", server];
     let flags = ["--session-file", file, "--quiet"];
     let mut talk = StdioProgram::start(&[&flags[..], &server].concat());
     let mut ask = |id: u32, more: Value| {
         let mut params = more;
-        params["name"] = json!("test_input_required_result_request_state");
+        params["name"] = json!("confirm");
         params["arguments"] = json!({});
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
