@@ -22,7 +22,6 @@ use std::time::Instant;
 use bytes::Bytes;
 pub use mcp_proxy_tool::ItemKind;
 use mcp_proxy_tool::ListedItem;
-use mcp_proxy_wire::{Message, Span};
 
 pub use build::{CatalogWarning, UnusableDefinition};
 pub use definition::PublicDefinition;
@@ -30,7 +29,6 @@ pub use page::{CatalogPage, CursorError};
 pub use search::{FoundEntries, FoundEntry};
 pub use view::{CatalogView, ChangedKinds, ListExposure, ToolExposure, ViewFilter, changed_kinds};
 
-use crate::json;
 use crate::names::{ServerNaming, name_hash};
 use crate::template::UriTemplate;
 use search::SearchState;
@@ -142,18 +140,6 @@ struct KindIndex {
 }
 
 impl ServerListing {
-    /// Adds the definitions in one page of a list, whose result stands at `result`. The bytes are shared, not copied.
-    pub fn add_page(&mut self, kind: ItemKind, answer: &Message, result: Span) {
-        let Some(list) = answer.member(result, kind.list_member()) else {
-            return;
-        };
-        let items = json::elements(answer, list);
-        let items = items
-            .into_iter()
-            .map(|item| answer.raw().slice(item.range()));
-        self.items_mut(kind).extend(items);
-    }
-
     pub(crate) fn items_mut(&mut self, kind: ItemKind) -> &mut Vec<Bytes> {
         match kind {
             ItemKind::Tool => &mut self.tools,

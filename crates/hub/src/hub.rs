@@ -64,6 +64,7 @@ pub use catalog_build::{BuiltCatalog, BuiltConfiguration, CatalogBuild, NewConfi
 pub use changes::{NewServer, ServerChange, ServerChangeError};
 pub use clients::CallerKey;
 use clients::Client;
+#[cfg(test)]
 pub(crate) use lists::search_result;
 use log_levels::LogLevel;
 use refresh::RefreshWait;
@@ -74,8 +75,6 @@ use servers::{LinkOwner, Server};
 pub use servers::{ServerState, ServerStatus};
 pub use sign_in::SignInChange;
 pub use sign_in_pages::SignInId;
-pub use spilling::DeclaredOutput;
-pub(crate) use spilling::{SpillReader, shorten_result};
 use subscriptions::Subscriptions;
 use task_table::TaskTable;
 pub(crate) use work::WorkClient;

@@ -37,9 +37,9 @@ pub use driver::{
 };
 pub use hub::{
     AnswerRendering, AuditRecord, BuiltCatalog, BuiltConfiguration, CallOutcome, CallerKey,
-    CatalogBuild, DeclaredOutput, FinishedWork, Hub, HubAction, HubWork, LinkClosed,
-    NewConfiguration, NewServer, RenderedAnswer, ServerChange, ServerChangeError, ServerState,
-    ServerStatus, SignInChange, SignInId, WrittenUpTo,
+    CatalogBuild, FinishedWork, Hub, HubAction, HubWork, LinkClosed, NewConfiguration, NewServer,
+    RenderedAnswer, ServerChange, ServerChangeError, ServerState, ServerStatus, SignInChange,
+    SignInId, WrittenUpTo,
 };
 pub use mcp_proxy_tool as proxy_tool;
 pub(crate) use mcp_proxy_tool::{json, tool_values, wording};

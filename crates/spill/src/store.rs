@@ -45,9 +45,6 @@ pub struct SpillOptions {
     pub jq: JqRunner,
 }
 
-/// How long a result can be read if nobody chose another time.
-const DEFAULT_TTL: Duration = Duration::from_secs(3600);
-
 /// Who spilled a result, and so may read it. What the number means is up to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpillOwner(pub u64);
@@ -93,29 +90,6 @@ impl<'a> FileForm<'a> {
             toon,
             format,
         }
-    }
-}
-
-impl SpilledResult {
-    /// What would be told about a result if it were spilled. Nothing is written, and the handle leads nowhere.
-    pub fn without_file(result: &[u8], format: SpillFormat) -> Result<SpilledResult, SpillError> {
-        let FileForm {
-            payload,
-            toon,
-            format,
-        } = FileForm::new(result, format);
-        let toon = toon.as_deref();
-        let mut index = LineIndex::default();
-        let shape = write_payload(&payload, toon, &mut index)?;
-        Ok(SpilledResult {
-            handle: new_handle(format)?,
-            format,
-            byte_size: index.byte_size(),
-            line_count: index.line_count(),
-            kept_for: DEFAULT_TTL,
-            shape,
-            preview: preview_of(&payload, toon),
-        })
     }
 }
 

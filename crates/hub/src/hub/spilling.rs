@@ -30,7 +30,7 @@ pub(super) struct PlannedSpill {
 /// With what a client reads on that did not call the dispatcher: a tool, if its profile offers one, because models have
 /// no `resources/read`.
 #[derive(Clone, Debug)]
-pub(crate) enum SpillReader {
+pub(super) enum SpillReader {
     /// A tool of this name that has `readresult`.
     Parts(String),
     /// The `proxy` tool, which has this name and reads the whole as a resource.
@@ -52,33 +52,6 @@ impl SpillReader {
             SpillReader::Client => {
                 "The whole result is a resource: read it with resources/read.".to_owned()
             }
-        }
-    }
-}
-
-/// Whether a tool says what its `structuredContent` looks like.
-///
-/// It is kept for a tool that does, because clients refuse a result of such a tool without it. Otherwise it is left out,
-/// since it may be as large as the rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeclaredOutput {
-    /// The tool has an `outputSchema`.
-    Schema,
-    /// It has none.
-    Nothing,
-}
-
-impl DeclaredOutput {
-    /// What a tool's definition declares.
-    pub fn of(definition: &Bytes) -> DeclaredOutput {
-        let definition = json::parse(definition.clone());
-        let has_schema = definition.is_some_and(|definition| {
-            let whole = json::object(&definition);
-            whole.is_some_and(|whole| definition.member(whole, "outputSchema").is_some())
-        });
-        match has_schema {
-            true => DeclaredOutput::Schema,
-            false => DeclaredOutput::Nothing,
         }
     }
 }
@@ -211,16 +184,6 @@ pub(super) fn shortened_result(
     call: &Call,
     answer: &Message,
 ) -> Option<Bytes> {
-    shorten_result(spilled, reader, answer, || declared_output(catalog, call))
-}
-
-/// The same for an answer whose tool is known otherwise. It is only asked about if the result has `structuredContent`.
-pub(crate) fn shorten_result(
-    spilled: &DispatchSpilledCall,
-    reader: &SpillReader,
-    answer: &Message,
-    declared: impl FnOnce() -> DeclaredOutput,
-) -> Option<Bytes> {
     let result = answer.result()?;
     let handle = json_string(&spilled.result.handle);
     let mut text = br#"{"content":"#.to_vec();
@@ -234,14 +197,11 @@ pub(crate) fn shorten_result(
         spilled.result.byte_size
     );
     if let Some(structured) = answer.member(result, "structuredContent") {
-        match declared() {
-            DeclaredOutput::Schema => {
-                text.extend_from_slice(br#","structuredContent":"#);
-                text.extend_from_slice(answer.slice(structured));
-            }
-            DeclaredOutput::Nothing => {
-                about.push_str(r#","structuredContent":"left out because the result is large; it is in the resource""#);
-            }
+        if declares_output(catalog, call) {
+            text.extend_from_slice(br#","structuredContent":"#);
+            text.extend_from_slice(answer.slice(structured));
+        } else {
+            about.push_str(r#","structuredContent":"left out because the result is large; it is in the resource""#);
         }
     }
     let meta = answer
@@ -261,14 +221,23 @@ pub(crate) fn shorten_result(
     Some(text.into())
 }
 
-fn declared_output(catalog: &Catalog, call: &Call) -> DeclaredOutput {
+/// Whether the called tool says what its `structuredContent` looks like.
+///
+/// It is kept for a tool that does, because clients refuse a result of such a tool without it. Otherwise it is left out,
+/// since it may be as large as the rest.
+fn declares_output(catalog: &Catalog, call: &Call) -> bool {
     if let AnswerForm::ProxyTool { .. } | AnswerForm::Part { .. } = call.form {
         // To the client this is a result of the tool `proxy`, which declares nothing.
-        return DeclaredOutput::Nothing;
+        return false;
     }
     let name = call.message.text(Field::Name);
     let entry = name.and_then(|name| catalog.find_of_server(ItemKind::Tool, call.server, &name));
-    entry.map_or(DeclaredOutput::Nothing, |at| {
-        DeclaredOutput::of(&catalog.entry(at).definition.to_bytes())
+    let Some(entry) = entry else {
+        return false;
+    };
+    let definition = json::parse(catalog.entry(entry).definition.to_bytes());
+    definition.is_some_and(|definition| {
+        let whole = json::object(&definition);
+        whole.is_some_and(|whole| definition.member(whole, "outputSchema").is_some())
     })
 }

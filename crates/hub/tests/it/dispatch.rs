@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use mcp_proxy_hub::{
-    DeclaredOutput, HubSettings, NewServer, OwnToolUse, ServerChange, ServerSettings,
-    SpillSettings, SpillThreshold,
+    HubSettings, NewServer, OwnToolUse, ServerChange, ServerSettings, SpillSettings, SpillThreshold,
 };
 use mcp_proxy_spill::{JqRunner, SpillOptions, SpillStore};
-use mcp_proxy_wire::Message;
 use serde_json::{Value, json};
 
 use crate::transcript::{Transcript, server, settings};

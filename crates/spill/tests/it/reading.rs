@@ -2,7 +2,7 @@
 
 use mcp_proxy_spill::{
     MAX_ANSWER, PREVIEW_CHARS, PatternReading, ReadAnswer, ReadFacts, ReadLimit, ReadRequest,
-    ResultShape, SpillError, SpillFormat, SpilledResult,
+    ResultShape, SpillError, SpillFormat,
 };
 use serde_json::json;
 
@@ -102,29 +102,6 @@ fn what_fits_without_a_note_is_whole() {
         let answer = store.read_within(file, &request, limit).unwrap();
         assert!(!answer.truncated);
         assert_eq!(answer.text.unwrap().trim_end(), contents.trim_end());
-    }
-}
-
-#[test]
-fn a_result_is_described_the_same_without_a_file() {
-    let store = TestStore::new();
-    let rows = records(100).to_string();
-    for text in [one_text(&rows), one_text("plain text"), "[]".to_owned()] {
-        for format in [SpillFormat::Json, SpillFormat::Toon] {
-            let told = SpilledResult::without_file(text.as_bytes(), format).unwrap();
-            let spilled = store
-                .store
-                .spill(OWNER, text.as_bytes(), format, store.now)
-                .unwrap();
-            assert_eq!(told.handle.len(), spilled.handle.len());
-            let (handle, kept_for) = (spilled.handle.clone(), spilled.kept_for);
-            let told = SpilledResult {
-                handle,
-                kept_for,
-                ..told
-            };
-            assert_eq!(told, spilled);
-        }
     }
 }
 
