@@ -14,8 +14,9 @@ use crate::load::{self, HttpTarget, Load, LoadTarget, Sample, Work, milliseconds
 use crate::machine;
 use crate::process::{self, BenchProcess};
 use crate::rounds::Contender::{self, Direct, Nginx, Npm, Pypi};
+use crate::rounds::Figure;
 use crate::rounds::Variant::{Plain, Recording};
-use crate::table::{BenchRow, BenchTable, Scale};
+use crate::table::{BenchRow, BenchTable};
 
 /// The kinds of the client's and of the server's side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,7 +74,7 @@ struct StartedContender {
 pub async fn measure(bench: &Bench) -> Result<BenchTable> {
     let carry = CarryBench::new(bench)?;
     let mut table = bench.table();
-    let rate = |name, variant| BenchRow::new(name, "calls/s", variant, |sample| sample.per_second);
+    let rate = |name, variant| BenchRow::new(name, "calls/s", variant, Figure::Rate);
 
     let rows = [
         rate("HTTP→HTTP, small call", Plain),
@@ -114,13 +115,12 @@ pub async fn measure(bench: &Bench) -> Result<BenchTable> {
 
     carry.large_results(&mut table).await;
 
-    let row = BenchRow::new("HTTP→HTTP, added p50", "µs", Plain, |sample| {
-        sample.p50_us
-    });
-    let rows = [BenchRow {
-        scale: Scale::AddedToDirect,
-        ..row
-    }];
+    let rows = [BenchRow::new(
+        "HTTP→HTTP, added p50",
+        "µs",
+        Plain,
+        Figure::AddedP50,
+    )];
     let case = CarryCase::small(Pairing::HttpToHttp, 1);
     carry.case(&mut table, &rows, &[Direct, Nginx], &case).await;
 
@@ -129,11 +129,9 @@ pub async fn measure(bench: &Bench) -> Result<BenchTable> {
             "HTTP→stdio, start to first answer",
             "ms",
             Plain,
-            |sample| sample.start_ms,
+            Figure::StartTime,
         ),
-        BenchRow::new("HTTP→stdio, idle memory", "MB", Plain, |sample| {
-            sample.idle_mb
-        }),
+        BenchRow::new("HTTP→stdio, idle memory", "MB", Plain, Figure::IdleMemory),
     ];
     let start = async |who| carry.measure_start(who, Pairing::HttpToStdio).await;
     bench.case(&mut table, &rows, &[Npm, Pypi], start).await;
@@ -163,12 +161,11 @@ impl<'a> CarryBench<'a> {
     }
 
     async fn large_results(&self, table: &mut BenchTable) {
-        // A rate of results of 1 MB is one of megabytes.
         let rows = [BenchRow::new(
             "HTTP→HTTP, result of 1 MB",
             "MB/s",
             Plain,
-            |sample| sample.per_second,
+            Figure::MegabyteRate(1.0),
         )];
         let case = CarryCase {
             size: ResultSize::OneMegabyte,
@@ -177,14 +174,17 @@ impl<'a> CarryBench<'a> {
         self.case(table, &rows, &[Direct, Nginx], &case).await;
 
         let rows = [
-            BenchRow::new("stdio→stdio, result of 10 MB", "MB/s", Plain, |sample| {
-                Some(sample.per_second? * 10.0)
-            }),
+            BenchRow::new(
+                "stdio→stdio, result of 10 MB",
+                "MB/s",
+                Plain,
+                Figure::MegabyteRate(10.0),
+            ),
             BenchRow::new(
                 "stdio→stdio, result of 10 MB, peak over idle",
                 "MB",
                 Plain,
-                Sample::peak_over_idle_mb,
+                Figure::PeakOverIdle,
             ),
         ];
         let case = CarryCase {

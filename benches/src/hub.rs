@@ -17,6 +17,7 @@ use crate::load::{
 use crate::machine;
 use crate::process::{self, BenchProcess};
 use crate::rounds::Contender::{self, Crate, Direct};
+use crate::rounds::Figure;
 use crate::rounds::Variant::{self, Dispatch, Plain, ProxyTool, Recording};
 use crate::table::{BenchRow, BenchTable};
 
@@ -56,19 +57,15 @@ pub async fn measure(bench: &Bench) -> Result<BenchTable> {
         "whole list of 1,000 tools",
         "lists/s",
         Plain,
-        |sample| sample.per_second,
+        Figure::Rate,
     )];
     let lists = async |who| hub.load(who, vec![Work::WholeList], SESSIONS).await;
     bench.case(&mut table, &rows, &[Direct, Crate], lists).await;
 
     let rows = [
-        BenchRow::new("start to the whole list", "ms", Plain, |sample| {
-            sample.start_ms
-        }),
-        BenchRow::new("idle memory", "MB", Plain, |sample| sample.idle_mb),
-        BenchRow::new("memory of a session", "KB", Plain, |sample| {
-            sample.session_kb
-        }),
+        BenchRow::new("start to the whole list", "ms", Plain, Figure::StartTime),
+        BenchRow::new("idle memory", "MB", Plain, Figure::IdleMemory),
+        BenchRow::new("memory of a session", "KB", Plain, Figure::SessionMemory),
     ];
     let sessions = async |who| hub.measure_sessions(who).await;
     bench.case(&mut table, &rows, &[Crate], sessions).await;
@@ -78,8 +75,7 @@ pub async fn measure(bench: &Bench) -> Result<BenchTable> {
 impl HubBench<'_> {
     /// Calls of tools by their own names.
     async fn measure_calls(&self, table: &mut BenchTable) {
-        let rate =
-            |name, variant| BenchRow::new(name, "calls/s", variant, |sample| sample.per_second);
+        let rate = |name, variant| BenchRow::new(name, "calls/s", variant, Figure::Rate);
         let rows = [
             rate("small call", Plain),
             rate("small call, recorded", Recording),
@@ -93,7 +89,7 @@ impl HubBench<'_> {
 
     /// One tool, by its name and through the tools that call others.
     async fn measure_tools(&self, table: &mut BenchTable) {
-        let p50 = |name, variant| BenchRow::new(name, "µs p50", variant, |sample| sample.p50_us);
+        let p50 = |name, variant| BenchRow::new(name, "µs p50", variant, Figure::P50);
         let rows = [
             p50("one session, small call", Plain),
             p50("one session, through `proxy`", ProxyTool),
@@ -117,14 +113,17 @@ impl HubBench<'_> {
         let large_tool = public_name(0, LARGE_TOOL);
         let keep = through_dispatcher(&large_tool, r#","resultToFile":true"#);
         let rows = [
-            BenchRow::new("result of 10 MB to a file", "MB/s", Dispatch, |sample| {
-                Some(sample.per_second? * 10.0)
-            }),
+            BenchRow::new(
+                "result of 10 MB to a file",
+                "MB/s",
+                Dispatch,
+                Figure::MegabyteRate(10.0),
+            ),
             BenchRow::new(
                 "result of 10 MB to a file, peak over idle",
                 "MB",
                 Dispatch,
-                Sample::peak_over_idle_mb,
+                Figure::PeakOverIdle,
             ),
         ];
         let measure = async |who| self.load(who, vec![keep.clone()], 1).await;
@@ -134,7 +133,7 @@ impl HubBench<'_> {
             "small call of others meanwhile, p99",
             "µs",
             Dispatch,
-            |sample| sample.p99_us,
+            Figure::P99,
         )];
         let measure = async |who| {
             let mut hub = self.start(who).await?;

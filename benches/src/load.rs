@@ -59,13 +59,6 @@ pub struct Sample {
     pub session_kb: Option<f64>,
 }
 
-impl Sample {
-    /// The most memory during the load, less that before it.
-    pub fn peak_over_idle_mb(&self) -> Option<f64> {
-        Some(self.peak_mb? - self.idle_mb?)
-    }
-}
-
 impl Display for Sample {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let figures = [

@@ -19,6 +19,7 @@ use crate::load::{Sample, Window, milliseconds_since};
 use crate::machine;
 use crate::process::BenchProcess;
 use crate::rounds::Contender;
+use crate::rounds::Figure;
 use crate::rounds::Variant::{Plain, Recording};
 use crate::table::{BenchRow, BenchTable};
 use peer::{Peer, RelayUser};
@@ -64,8 +65,7 @@ pub async fn measure(bench: &Bench) -> Result<BenchTable> {
     let key = SigningKey::from_file(&secret)?;
     let relay = RelayBench { bench, key };
     let mut table = bench.table();
-    let rate =
-        |name, variant| BenchRow::new(name, "commands/s", variant, |sample| sample.per_second);
+    let rate = |name, variant| BenchRow::new(name, "commands/s", variant, Figure::Rate);
     let commands = |pairs, in_flight| RelayLoad {
         pairs,
         in_flight,
@@ -86,38 +86,37 @@ pub async fn measure(bench: &Bench) -> Result<BenchTable> {
             "one client, from command to answer",
             "µs p50",
             Plain,
-            |sample| sample.p50_us,
+            Figure::P50,
         ),
-        BenchRow::new("the same, recorded", "µs p50", Recording, |sample| {
-            sample.p50_us
-        }),
+        BenchRow::new("the same, recorded", "µs p50", Recording, Figure::P50),
     ];
     relay.case(&mut table, &rows, commands(1, 1)).await;
 
     let rows = [
-        BenchRow::new("screenshot of 1 MB", "MB/s", Plain, |sample| {
-            sample.per_second
-        }),
+        BenchRow::new("screenshot of 1 MB", "MB/s", Plain, Figure::Rate),
         BenchRow::new(
             "four screenshots of 1 MB, peak over idle",
             "MB",
             Plain,
-            Sample::peak_over_idle_mb,
+            Figure::PeakOverIdle,
         ),
     ];
     relay.case(&mut table, &rows, SCREENSHOT).await;
 
     let rows = [
-        BenchRow::new("idle memory", "MB", Plain, |sample| sample.idle_mb),
+        BenchRow::new("idle memory", "MB", Plain, Figure::IdleMemory),
         BenchRow::new(
             "memory of a client and its extension",
             "KB",
             Plain,
-            |sample| sample.session_kb,
+            Figure::SessionMemory,
         ),
-        BenchRow::new("1,000 clients and extensions join", "ms", Plain, |sample| {
-            sample.start_ms
-        }),
+        BenchRow::new(
+            "1,000 clients and extensions join",
+            "ms",
+            Plain,
+            Figure::StartTime,
+        ),
     ];
     let crowd = async |who| relay.measure_crowd(who).await;
     bench.case(&mut table, &rows, &[], crowd).await;

@@ -61,8 +61,38 @@ impl Contender {
     }
 }
 
-/// Where a figure is read from a sample.
-pub type Figure = fn(&Sample) -> Option<f64>;
+/// What is read from a sample.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Figure {
+    /// How often a second the work was done.
+    Rate,
+    /// The same in megabytes, for work of this many megabytes.
+    MegabyteRate(f64),
+    P50,
+    /// What is added to the median latency of a client and a server alone.
+    AddedP50,
+    P99,
+    IdleMemory,
+    /// The most memory during the load, less that before it.
+    PeakOverIdle,
+    StartTime,
+    SessionMemory,
+}
+
+impl Figure {
+    fn of(self, sample: &Sample) -> Option<f64> {
+        match self {
+            Figure::Rate => sample.per_second,
+            Figure::MegabyteRate(megabytes) => Some(sample.per_second? * megabytes),
+            Figure::P50 | Figure::AddedP50 => sample.p50_us,
+            Figure::P99 => sample.p99_us,
+            Figure::IdleMemory => sample.idle_mb,
+            Figure::PeakOverIdle => Some(sample.peak_mb? - sample.idle_mb?),
+            Figure::StartTime => sample.start_ms,
+            Figure::SessionMemory => sample.session_kb,
+        }
+    }
+}
 
 /// The samples of each contender by round; a round that failed is `None`.
 #[derive(Default)]
@@ -116,7 +146,8 @@ impl CaseResults {
 
     /// The median of one contender's figure.
     pub fn median(&self, who: Contender, figure: Figure) -> Option<f64> {
-        median(self.of(who).iter().flatten().filter_map(figure).collect())
+        let samples = self.of(who).iter().flatten();
+        median(samples.filter_map(|sample| figure.of(sample)).collect())
     }
 
     /// The median over the rounds of `combine(own figure, other's figure)`.
@@ -129,7 +160,8 @@ impl CaseResults {
     ) -> Option<f64> {
         let rounds = self.of(own).iter().zip(self.of(other));
         let pairs = rounds.filter_map(|(own, other)| {
-            Some(combine(figure(own.as_ref()?)?, figure(other.as_ref()?)?))
+            let (own, other) = (figure.of(own.as_ref()?)?, figure.of(other.as_ref()?)?);
+            Some(combine(own, other))
         });
         median(pairs.collect())
     }

@@ -12,15 +12,6 @@ pub struct BenchRow {
     pub unit: &'static str,
     pub variant: Variant,
     pub figure: Figure,
-    pub scale: Scale,
-}
-
-/// What the value of a row is relative to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
-    Plain,
-    /// What it adds to the figure of a client and a server alone.
-    AddedToDirect,
 }
 
 impl BenchRow {
@@ -35,12 +26,11 @@ impl BenchRow {
             unit,
             variant,
             figure,
-            scale: Scale::Plain,
         }
     }
 
     fn value(&self, results: &CaseResults, who: Contender) -> Option<f64> {
-        if self.scale == Scale::AddedToDirect && who != Contender::Direct {
+        if self.figure == Figure::AddedP50 && who != Contender::Direct {
             results.paired(who, Contender::Direct, self.figure, |own, direct| {
                 own - direct
             })
@@ -52,9 +42,9 @@ impl BenchRow {
     /// Ours divided by another's, as text.
     fn ratio(&self, results: &CaseResults, other: Contender) -> Option<String> {
         let ours = Contender::Ours(self.variant);
-        let ratio = match self.scale {
-            Scale::Plain => results.paired(ours, other, self.figure, |own, other| own / other),
-            Scale::AddedToDirect => Some(self.value(results, ours)? / self.value(results, other)?),
+        let ratio = match self.figure {
+            Figure::AddedP50 => Some(self.value(results, ours)? / self.value(results, other)?),
+            _ => results.paired(ours, other, self.figure, |own, other| own / other),
         };
         Some(format!("{:.2}", ratio?))
     }
@@ -92,10 +82,10 @@ impl BenchTable {
                 ))
             })
             .collect();
-        let reference = match (peers.first(), row.scale) {
-            (Some(peer), _) => Some(*peer),
-            (None, Scale::Plain) => Some(Contender::Direct),
-            (None, Scale::AddedToDirect) => None,
+        let reference = match peers.first() {
+            Some(peer) => Some(*peer),
+            None if row.figure == Figure::AddedP50 => None,
+            None => Some(Contender::Direct),
         };
         let ratio = reference
             .and_then(|who| Some(format!("{} × {}", row.ratio(results, who)?, who.name())));
