@@ -27,7 +27,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 use tokio_tungstenite::tungstenite::protocol::{Message, Role};
 
-use crate::websocket::StreamedEcho;
+use crate::websocket::SocketEcho;
 
 /// What nothing in a test takes as long as.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -96,7 +96,7 @@ impl Server {
         let routes = Routes::new()
             .with(Arc::new(Ordinary(sender.clone())), [Route::exact("/mcp")])
             .with(Arc::new(Echo(sender.clone())), [Route::exact("/ws")])
-            .with(Arc::new(StreamedEcho(end_sender)), [Route::exact("/echo")])
+            .with(Arc::new(SocketEcho(end_sender)), [Route::exact("/echo")])
             .with(Arc::new(Raw(sender)), [Route::prefix("/raw")]);
         let running = tokio::spawn(listener.run(Arc::new(routes), async {
             let _ = stopped.await;

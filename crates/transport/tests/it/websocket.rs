@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use http::Request;
 use hyper::body::Incoming;
-use mcp_proxy_core::BoxFuture;
+use mcp_proxy_core::{BoxFuture, Link, MemoryBudget};
 use mcp_proxy_transport::http::{Handler, HttpResponse, RequestSource};
-use mcp_proxy_transport::websocket::{
-    OutgoingPiece, PiecePart, SocketEnd, SocketEvent, SocketOptions, SocketReader, WebSocket,
-    accept_websocket,
-};
+use mcp_proxy_transport::websocket::{SocketEnd, SocketOptions, WebSocketHandle, accept_websocket};
+use mcp_proxy_wire::Body;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -26,63 +23,47 @@ use crate::server::{Choices, Server, certificate, soon};
 /// Larger than any buffer on the way.
 const LARGE: usize = 16 << 20;
 
-/// Sends every message back as it comes, and tells how the socket ended. A message `close` makes it close.
-pub struct StreamedEcho(pub mpsc::UnboundedSender<SocketEnd>);
+/// Sends every message back, and tells how the socket ended. A message `close` makes it close.
+pub struct SocketEcho(pub mpsc::UnboundedSender<SocketEnd>);
 
-impl Handler for StreamedEcho {
+impl Handler for SocketEcho {
     fn handle(
         self: Arc<Self>,
         _: RequestSource,
         mut request: Request<Incoming>,
     ) -> BoxFuture<'static, HttpResponse> {
         let options = SocketOptions {
-            max_message: LARGE,
+            max_first_message: LARGE,
             ..SocketOptions::default()
         };
-        let answer = accept_websocket(&mut request, options, move |socket| async move {
-            let _ = self.0.send(echo(socket).await);
-        });
+        let memory = MemoryBudget::default();
+        let answer = accept_websocket(
+            &mut request,
+            options,
+            memory,
+            move |link, handle| async move {
+                let _ = self.0.send(echo(link, handle).await);
+            },
+        );
         Box::pin(std::future::ready(answer))
     }
 }
 
-async fn echo(socket: WebSocket) -> SocketEnd {
-    let (mut reader, mut writer) = socket.split();
-    let mut is_inside = false;
-    loop {
-        let (bytes, part) = match reader.next().await {
-            Ok(SocketEvent::Message(bytes)) if bytes == "close" => {
-                writer.close(4000, "as you wish").await.unwrap();
-                return end_of(&mut reader).await;
+async fn echo(mut link: Link, handle: Arc<WebSocketHandle>) -> SocketEnd {
+    let mut frames = Vec::new();
+    while link.reader.read(&mut frames).await.is_ok() {
+        for frame in frames.drain(..) {
+            if matches!(&frame.body, Body::Whole(message) if message.raw() == "close") {
+                handle.set_close(4000, "as you wish");
+                link.writer.close().await;
+            } else if link.writer.write(&mut vec![frame.into()]).await.is_err() {
+                break;
             }
-            Ok(SocketEvent::Message(bytes)) => (bytes, PiecePart::Whole),
-            Ok(SocketEvent::Piece { bytes, is_last }) => {
-                let part = match (is_inside, is_last) {
-                    (false, true) => PiecePart::Whole,
-                    (false, false) => PiecePart::First,
-                    (true, false) => PiecePart::Middle,
-                    (true, true) => PiecePart::Last,
-                };
-                is_inside = !is_last;
-                (bytes, part)
-            }
-            Ok(SocketEvent::Pong) => (Bytes::from_static(b"pong"), PiecePart::Whole),
-            Err(_) => return end_of(&mut reader).await,
-        };
-        if writer.send(&[OutgoingPiece { bytes, part }]).await.is_err() {
-            return end_of(&mut reader).await;
         }
     }
-}
-
-/// How a socket ends, whatever comes before that. Its peer has been told.
-async fn end_of(reader: &mut SocketReader) -> SocketEnd {
-    loop {
-        if let Err(end) = reader.next().await {
-            reader.wind_up().await;
-            return end;
-        }
-    }
+    // The peer is told before the connection ends.
+    link.reader.wind_up().await;
+    handle.end().unwrap().clone()
 }
 
 async fn connect(server: &Server) -> TcpStream {
@@ -126,8 +107,6 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut WebSocketStrea
     soon(socket.send(Message::Pong("alive".into())))
         .await
         .unwrap();
-    let event = soon(socket.next()).await.unwrap().unwrap();
-    assert_eq!(event, Message::text("pong"));
 }
 
 on_both_runtimes!(messages_of_all_sizes_pass_through_our_websocket, real_time);
@@ -168,7 +147,11 @@ async fn messages_of_all_sizes_pass_through_our_websocket_under_tls() {
     };
     assert_eq!(close, Message::Close(Some(expected)));
     while let Some(Ok(_)) = soon(socket.next()).await {}
-    assert_eq!(server.socket_end().await, SocketEnd::Closed);
+    let end = SocketEnd::ClosedByPeer {
+        code: Some(4000),
+        reason: "as you wish".to_owned(),
+    };
+    assert_eq!(server.socket_end().await, end);
 }
 
 on_both_runtimes!(

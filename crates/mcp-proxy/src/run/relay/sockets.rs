@@ -14,7 +14,6 @@ use mcp_proxy_relay::{
 use mcp_proxy_transport::http::{Handler, HttpResponse, RequestSource, bare};
 use mcp_proxy_transport::websocket::{
     SilenceLimits, SocketEnd, SocketOptions, SocketViolation, WebSocketHandle, accept_websocket,
-    websocket_link,
 };
 
 /// A peer whose end is gone is found within a minute. An idle one gets its ping with every second `status`.
@@ -76,16 +75,21 @@ impl Handler for SocketHandler {
             silence: Some(SILENCE),
             ..SocketOptions::default()
         };
-        let answer = accept_websocket(&mut request, options, move |socket| {
-            let (link, handle) = websocket_link(socket, driver.memory());
-            let socket = RelaySocket {
-                link,
-                handle: Arc::new(Handle(handle)),
-                path,
-                caller: Some(caller),
-            };
-            async move { driver.serve(socket).await }
-        });
+        let memory = driver.memory().clone();
+        let answer = accept_websocket(
+            &mut request,
+            options,
+            memory,
+            move |link, handle| async move {
+                let socket = RelaySocket {
+                    link,
+                    handle: Arc::new(Handle(handle)),
+                    path,
+                    caller: Some(caller),
+                };
+                driver.serve(socket).await;
+            },
+        );
         Box::pin(ready(answer))
     }
 }

@@ -1,7 +1,5 @@
 //! Peers that say nothing: those that are there, and those that are not.
 
-use std::time::Duration;
-
 use tokio::time::Instant;
 
 use super::*;
@@ -12,33 +10,29 @@ const LIMITS: SilenceLimits = SilenceLimits {
 };
 const PING: &[u8] = &[0x89, 0x00];
 
-fn watched() -> SocketOptions {
-    SocketOptions {
+async fn watched() -> Socket {
+    let options = SocketOptions {
         silence: Some(LIMITS),
         ..SocketOptions::default()
-    }
+    };
+    socket(1024, options).await
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_peer_is_asked_and_one_that_does_not_answer_is_given_up() {
-    let ((mut reader, _writer), mut peer) = socket(1024, &watched());
+    let (mut link, handle, mut peer) = watched().await;
     let start = Instant::now();
-    let end = end_of(&mut reader).await;
+    assert!(link.reader.read(&mut Vec::new()).await.is_err());
     let silent = LIMITS.ping_after + LIMITS.answer_within;
-    assert_eq!(end, SocketEnd::Silent(silent));
+    assert_eq!(handle.end(), Some(&SocketEnd::Silent(silent)));
     assert_eq!(start.elapsed(), silent);
-    expect_end(&mut peer, PING).await;
+    expect(&mut peer, PING).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_answers_pings_stays_for_ever() {
-    let ((mut reader, _writer), mut peer) = socket(1024, &watched());
-    let reading = tokio::spawn(async move {
-        for _ in 0..10 {
-            assert_eq!(reader.next().await, Ok(SocketEvent::Pong));
-        }
-        reader
-    });
+    let (mut link, _handle, mut peer) = watched().await;
+    let reading = tokio::spawn(async move { read(&mut link).await });
     let start = Instant::now();
     for _ in 0..10 {
         expect(&mut peer, PING).await;
@@ -47,69 +41,31 @@ async fn a_peer_that_answers_pings_stays_for_ever() {
         peer.write_all(&frame(0x8a, b"")).await.unwrap();
     }
     assert_eq!(start.elapsed(), Duration::from_secs(49) * 10);
-    drop(reading.await.unwrap());
-}
-
-/// One that gets messages and never sends any, as an idle extension does.
-#[tokio::test(start_paused = true)]
-async fn a_ping_travels_with_a_message_that_is_written_anyway() {
-    let ((mut reader, mut writer), mut peer) = socket(1024, &watched());
-    let reading = tokio::spawn(async move {
-        for _ in 0..10 {
-            assert_eq!(reader.next().await, Ok(SocketEvent::Pong));
-        }
-        end_of(&mut reader).await
-    });
-    let start = Instant::now();
-    let status = [text("status")];
-    let message: &[u8] = b"\x81\x06status";
-    for _ in 0..10 {
-        // Too early for a ping.
-        tokio::time::sleep(Duration::from_secs(14)).await;
-        writer.send(&status).await.unwrap();
-        expect(&mut peer, message).await;
-        tokio::time::sleep(Duration::from_secs(14)).await;
-        writer.send(&status).await.unwrap();
-        expect(&mut peer, &[PING, message].concat()).await;
-        peer.write_all(&frame(0x8a, b"")).await.unwrap();
-    }
-    // The peer does not answer the last ping, and is given up without another one.
-    tokio::time::sleep(Duration::from_secs(28)).await;
-    writer.send(&status).await.unwrap();
-    tokio::time::sleep(Duration::from_secs(14)).await;
-    writer.send(&status).await.unwrap();
-    let silent = Duration::from_secs(28) + LIMITS.answer_within;
-    assert_eq!(reading.await.unwrap(), SocketEnd::Silent(silent));
-    assert_eq!(start.elapsed(), Duration::from_secs(28) * 10 + silent);
-    expect_end(&mut peer, &[PING, message, message].concat()).await;
+    peer.write_all(&frame(0x81, b"hi")).await.unwrap();
+    assert_eq!(reading.await.unwrap(), [b"hi"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_peer_that_talks_is_not_asked() {
-    let ((mut reader, writer), mut peer) = socket(1024, &watched());
-    let reading = tokio::spawn(async move {
-        for _ in 0..10 {
-            let message = SocketEvent::Message(Bytes::from_static(b"hi"));
-            assert_eq!(reader.next().await, Ok(message));
-        }
-    });
-    for _ in 0..10 {
+async fn a_peer_that_sends_a_long_message_slowly_is_not_silent() {
+    let (mut link, _handle, mut peer) = watched().await;
+    let reading = tokio::spawn(async move { (read(&mut link).await, link) });
+    for byte in frame(0x81, b"slowly") {
         tokio::time::sleep(Duration::from_secs(29)).await;
-        peer.write_all(&frame(0x81, b"hi")).await.unwrap();
+        peer.write_all(&[byte]).await.unwrap();
     }
-    reading.await.unwrap();
-    drop(writer);
+    let (message, link) = reading.await.unwrap();
+    assert_eq!(message, [b"slowly"]);
+    drop(link);
     expect_end(&mut peer, b"").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_came_while_nobody_read_counts() {
-    let ((mut reader, _writer), mut peer) = socket(1024, &watched());
-    let waited = tokio::time::timeout(LIMITS.ping_after, reader.next()).await;
+    let (mut link, _handle, mut peer) = watched().await;
+    let waited = tokio::time::timeout(LIMITS.ping_after, read(&mut link)).await;
     assert!(waited.is_err());
     // Whoever reads the socket is busy for longer than the peer may be silent.
     peer.write_all(&frame(0x81, b"here")).await.unwrap();
     tokio::time::sleep(Duration::from_secs(100)).await;
-    let message = SocketEvent::Message(Bytes::from_static(b"here"));
-    assert_eq!(reader.next().await, Ok(message));
+    assert_eq!(read(&mut link).await, [b"here"]);
 }
