@@ -36,7 +36,13 @@ pub(super) fn restate_in_answer(asked: &Method, answer: &mut Response<IncomingBo
 
 /// The one length that a head states, if it states one.
 pub(super) fn stated(headers: &HeaderMap) -> Option<u64> {
-    super::h1::content_length(headers).ok().flatten()
+    let values = headers.get_all(CONTENT_LENGTH).iter();
+    let mut lengths = values.flat_map(|value| {
+        let items = value.as_bytes().split(|byte| *byte == b',');
+        items.map(|item| std::str::from_utf8(item).ok()?.trim().parse().ok())
+    });
+    let first = lengths.next()?;
+    lengths.all(|other| other == first).then_some(first)?
 }
 
 /// Puts the right number into the place of what is stated, if anything is.

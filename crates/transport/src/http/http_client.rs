@@ -1,36 +1,41 @@
-//! How requests reach a server: plain HTTP over our own pool, https through hyper-util, both directly or through a proxy.
+//! How requests reach a server: through hyper-util, for http and https, directly or through a proxy.
 
 use std::error::Error as _;
-use std::sync::Arc;
 use std::time::Duration;
 
-use http::header::HOST;
-use http::{Request, Response, Uri, request, uri};
+use http::header::{HOST, PROXY_AUTHORIZATION};
+use http::{HeaderMap, HeaderValue, Request, Response, Uri, request, uri};
+use http_body::Body as _;
 use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use mcp_proxy_core::LinkEnd;
 use mcp_proxy_wire::headers::remove_in_order;
 
 use super::connect_deadline::ConnectDeadline;
-use super::incoming_body::IncomingBody;
+use super::incoming_body::{IncomingBody, innermost};
 use super::outbound_proxy::OutboundProxy;
 use super::outgoing_body::{BodyError, OutgoingBody};
-use super::pool::{ConnectionPool, PoolError};
+use super::server_connector::{ServerConnection, ServerConnector};
 use crate::tls;
 
-const CONNECT_DEADLINE: Duration = Duration::from_secs(10);
-const KEEPALIVE: Duration = Duration::from_secs(60);
-
-type TlsClient<C> = Client<ConnectDeadline<HttpsConnector<C>>, OutgoingBody>;
+/// A connection that lay idle for longer is not trusted: servers close them about then.
+const IDLE_MAX: Duration = Duration::from_secs(30);
+const IDLE_CONNECTIONS: usize = 256;
+/// Headers that an answer may have.
+const HEADERS_MAX: usize = 128;
+/// Bytes that an answer's head may have, and that are read at once.
+const HEAD_MAX: usize = 256 * 1024;
 
 /// How requests go out.
-pub(super) enum HttpClient {
-    Plain(Arc<ConnectionPool>),
-    Tls(Box<TlsClient<HttpConnector>>),
-    Tunnelled(Box<TlsClient<Tunnel<HttpConnector>>>),
+pub(super) struct HttpClient {
+    client: Client<ConnectDeadline<HttpsConnector<ServerConnector>>, OutgoingBody>,
+    /// Requests go to a proxy, which sends them on.
+    is_forwarded: bool,
+    /// The name of a server over plain HTTP. Over TLS it may speak h2, which has no such header.
+    host: Option<HeaderValue>,
+    /// What that proxy wants to see.
+    proxy_authorization: Option<HeaderValue>,
 }
 
 /// Why a request has no answer.
@@ -43,6 +48,10 @@ pub(super) enum RequestError {
     Stopped(LinkEnd),
 }
 
+/// Marks an answer to a request that was sent twice: the server had closed the first connection without reading it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resent;
+
 impl HttpClient {
     /// For the server of `url`. Nothing is dialled yet.
     pub(super) fn new(
@@ -52,128 +61,117 @@ impl HttpClient {
         proxy: Option<OutboundProxy>,
     ) -> Result<HttpClient, tls::TlsError> {
         let is_plain = url.scheme() != Some(&uri::Scheme::HTTPS);
-        if is_plain && let Some(pool) = ConnectionPool::new(url, stall, proxy.clone()) {
-            return Ok(HttpClient::Plain(pool));
-        }
-        let tls = hyper_rustls::HttpsConnectorBuilder::new()
+        let is_forwarded = is_plain && proxy.is_some();
+        let authorization = proxy.as_ref().and_then(OutboundProxy::authorization);
+        let proxy_authorization = authorization.filter(|_| is_forwarded).cloned();
+        let connector = hyper_rustls::HttpsConnectorBuilder::new()
             .with_tls_config(tls::client_config(ca_file)?)
             .https_or_http()
-            .enable_all_versions();
-        let builder = {
-            let mut builder = Client::builder(TokioExecutor::new());
-            builder.pool_timer(TokioTimer::new());
-            builder
-        };
-        let connector = connector(stall);
-        Ok(match proxy {
-            None => {
-                let client = builder.build(ConnectDeadline(tls.wrap_connector(connector)));
-                HttpClient::Tls(Box::new(client))
-            }
-            Some(proxy) => {
-                let tunnel = Tunnel::new(proxy.url(), connector);
-                let tunnel = match proxy.authorization {
-                    Some(authorization) => tunnel.with_auth(authorization),
-                    None => tunnel,
-                };
-                let client = builder.build(ConnectDeadline(tls.wrap_connector(tunnel)));
-                HttpClient::Tunnelled(Box::new(client))
-            }
+            .enable_all_versions()
+            .wrap_connector(ServerConnector::new(is_plain, proxy, stall));
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_MAX)
+            .pool_max_idle_per_host(IDLE_CONNECTIONS)
+            .http1_max_headers(HEADERS_MAX)
+            .http1_max_buf_size(HEAD_MAX)
+            .build(ConnectDeadline(connector));
+        let authority = url.authority().filter(|_| is_plain);
+        let host = authority.and_then(|it| HeaderValue::from_str(it.as_str()).ok());
+        Ok(HttpClient {
+            client,
+            host,
+            is_forwarded,
+            proxy_authorization,
         })
     }
 
+    /// Sends a request. A server may close an idle connection at any moment, so a request that it did not read there is sent
+    /// once more. hyper-util does that only for requests that it had not begun to write.
     pub(super) async fn send(
         &self,
         parts: &request::Parts,
         payload: OutgoingBody,
     ) -> Result<Response<IncomingBody>, RequestError> {
-        let owned = |payload| {
-            let mut parts = parts.clone();
-            // hyper names the server, if nobody else does.
-            remove_in_order(&mut parts.headers, |name| *name == HOST);
-            Request::from_parts(parts, payload)
+        let copy = payload.copy();
+        let error = match self.client.request(self.request(parts, payload)).await {
+            Ok(answer) => return Ok(received(answer)),
+            Err(error) => error,
         };
-        let sent = match self {
-            HttpClient::Plain(pool) => {
-                let sent = pool.send(parts, payload).await;
-                return sent.map_err(|error| not_sent(error, pool.has_proxy()));
+        let connection = ServerConnection::of(&error);
+        if let (Some(copy), Some(connection)) = (copy, connection)
+            && let length = copy.size_hint().exact()
+            && connection.may_resend(&parts.method, length).await
+        {
+            let sent = self.client.request(self.request(parts, copy)).await;
+            let mut answer = sent.map_err(|error| self.failure(&error)).map(received)?;
+            answer.extensions_mut().insert(Resent);
+            return Ok(answer);
+        }
+        Err(self.failure(&error))
+    }
+
+    fn request(&self, parts: &request::Parts, payload: OutgoingBody) -> Request<OutgoingBody> {
+        let mut parts = parts.clone();
+        // Without this header hyper names the server itself, behind all others.
+        remove_in_order(&mut parts.headers, |name| *name == HOST);
+        if let Some(host) = &self.host {
+            let first = HeaderMap::from_iter([(HOST, host.clone())]);
+            let others = std::mem::replace(&mut parts.headers, first);
+            parts.headers.extend(others);
+        }
+        if let Some(authorization) = &self.proxy_authorization {
+            parts
+                .headers
+                .insert(PROXY_AUTHORIZATION, authorization.clone());
+        }
+        Request::from_parts(parts, payload)
+    }
+
+    /// Whose fault an error is, and what to say of it.
+    fn failure(&self, error: &Error) -> RequestError {
+        let mut is_parse = false;
+        let mut cause: Option<&dyn std::error::Error> = error.source();
+        while let Some(next) = cause {
+            match next.downcast_ref() {
+                Some(BodyError::Stopped(end)) => return RequestError::Stopped(end.clone()),
+                Some(BodyError::Peer(error)) => {
+                    let text = format!("the request's body broke off: {error}");
+                    return RequestError::Failed(text);
+                }
+                None => {}
             }
-            HttpClient::Tls(client) => client.request(owned(payload)).await,
-            HttpClient::Tunnelled(client) => client.request(owned(payload)).await,
-        };
-        let response = sent.map_err(|error| stopped(&error))?;
-        Ok(response.map(IncomingBody::from))
-    }
-}
-
-/// HTTP/1.1 or h2, as the server's TLS says.
-fn connector(stall: Duration) -> HttpConnector {
-    let mut http = HttpConnector::new();
-    http.set_nodelay(true);
-    http.enforce_http(false);
-    http.set_connect_timeout(Some(CONNECT_DEADLINE));
-    http.set_keepalive(Some(KEEPALIVE));
-    #[cfg(target_os = "linux")]
-    http.set_tcp_user_timeout(Some(stall));
-    #[cfg(not(target_os = "linux"))]
-    let _ = stall;
-    http
-}
-
-fn not_sent(error: PoolError, has_proxy: bool) -> RequestError {
-    match error {
-        PoolError::Connect(_) | PoolError::Broken(_) | PoolError::Closed(_) if has_proxy => {
-            RequestError::Proxy(error.to_string())
-        }
-        PoolError::Request(stopped) => match *stopped {
-            BodyError::Stopped(end) => RequestError::Stopped(end),
-            BodyError::Peer(error) => {
-                RequestError::Failed(format!("the request's body broke off: {error}"))
+            // The type of this error is not public, but its text is known: the proxy gave no connection to the server.
+            if next.to_string().starts_with("tunnel error") {
+                return RequestError::Proxy(failure_text(error));
             }
-        },
-        error => RequestError::Failed(error.to_string()),
+            is_parse |= next.downcast_ref().is_some_and(hyper::Error::is_parse);
+            cause = next.source();
+        }
+        match self.is_forwarded && !is_parse {
+            true => RequestError::Proxy(failure_text(error)),
+            false => RequestError::Failed(failure_text(error)),
+        }
     }
 }
 
-/// Whether it was us who stopped the request.
-fn stopped(error: &hyper_util::client::legacy::Error) -> RequestError {
-    let mut cause: Option<&dyn std::error::Error> = error.source();
-    while let Some(next) = cause {
-        if let Some(BodyError::Stopped(end)) = next.downcast_ref() {
-            return RequestError::Stopped(end.clone());
-        }
-        // The type of this error is not public, but its text is known: the proxy gave no connection to the server.
-        if next.to_string().starts_with("tunnel error") {
-            return RequestError::Proxy(innermost(error));
-        }
-        cause = next.source();
-    }
-    RequestError::Failed(innermost(error))
+fn received(answer: Response<hyper::body::Incoming>) -> Response<IncomingBody> {
+    let mut answer = answer.map(IncomingBody::from);
+    // The connection is not kept open for as long as its answer.
+    ServerConnection::remove_from(answer.extensions_mut());
+    answer
 }
 
-/// The innermost cause says it best: `Connection refused`, or what is wrong with TLS.
-fn innermost(error: &hyper_util::client::legacy::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    let text = loop {
-        if let Some(error) = tls_error(cause) {
-            break tls::failure_text(error);
-        }
-        match cause.source() {
-            Some(next) => cause = next,
-            None => break cause.to_string(),
-        }
-    };
+fn failure_text(error: &Error) -> String {
+    let hyper_error = error.source().and_then(|cause| cause.downcast_ref());
+    let cause = innermost(error);
     if error.is_connect() {
-        format!("cannot connect ({text})")
+        format!("cannot connect ({cause})")
+    } else if hyper_error.is_some_and(hyper::Error::is_incomplete_message) {
+        "connection closed before it answered".to_owned()
+    } else if hyper_error.is_some_and(hyper::Error::is_parse) {
+        format!("the answer is not HTTP ({cause})")
     } else {
-        format!("connection failed ({text})")
+        format!("connection failed ({cause})")
     }
-}
-
-/// TLS errors come wrapped in those of the socket.
-fn tls_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a rustls::Error> {
-    if let Some(io) = error.downcast_ref::<std::io::Error>() {
-        return tls_error(io.get_ref()?);
-    }
-    error.downcast_ref()
 }

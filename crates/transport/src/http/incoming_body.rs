@@ -1,100 +1,44 @@
 //! A body as it arrives, from a client or from a server.
 
+use std::error::Error;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::Body as _;
 use hyper::body::Incoming;
 
-use super::h1::Framing;
-use super::pool::{ConnectionPool, PoolError};
-use super::server_socket::ServerSocket;
+use crate::tls;
 
 /// Why a body broke off.
 #[derive(Debug, thiserror::Error)]
-pub enum IncomingBodyError {
-    /// A client's body, or that of a server over TLS.
-    #[error(transparent)]
-    Hyper(#[from] hyper::Error),
-    /// A server's.
-    #[error(transparent)]
-    Socket(#[from] PoolError),
-}
+#[error("{}", innermost(.0))]
+pub struct IncomingBodyError(#[from] hyper::Error);
 
 /// A body as it arrives.
-pub enum IncomingBody {
-    /// hyper reads it: a client's, or a server's over TLS.
-    Hyper(Incoming),
-    /// A server's over plain HTTP.
-    Socket(Box<PooledBody>),
-    /// Read to its end.
-    Done,
-}
-
-/// The body of an answer; its connection goes back to the pool at the end.
-pub struct PooledBody {
-    socket: ServerSocket,
-    framing: Framing,
-    back: Option<Arc<ConnectionPool>>,
-}
+pub struct IncomingBody(Incoming);
 
 impl From<Incoming> for IncomingBody {
     fn from(body: Incoming) -> IncomingBody {
-        IncomingBody::Hyper(body)
+        IncomingBody(body)
     }
 }
 
 impl IncomingBody {
-    /// The body of an answer that `socket` brings; `back` takes the connection at its end.
-    pub fn from_socket(
-        socket: ServerSocket,
-        framing: Framing,
-        back: Option<Arc<ConnectionPool>>,
-    ) -> IncomingBody {
-        let answer = PooledBody {
-            socket,
-            framing,
-            back,
-        };
-        if framing.is_done() {
-            answer.give_back();
-            return IncomingBody::Done;
-        }
-        IncomingBody::Socket(Box::new(answer))
-    }
-
     /// The next data; trailers are passed over.
     pub fn poll_data(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, IncomingBodyError>>> {
-        match self {
-            IncomingBody::Done => Poll::Ready(None),
-            IncomingBody::Hyper(body) => loop {
-                match ready!(Pin::new(&mut *body).poll_frame(cx)) {
-                    Some(Ok(frame)) => {
-                        if let Ok(data) = frame.into_data() {
-                            return Poll::Ready(Some(Ok(data)));
-                        }
-                    }
-                    Some(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
-                    None => return Poll::Ready(None),
-                }
-            },
-            IncomingBody::Socket(answer) => {
-                let piece = ready!(answer.socket.poll_piece(cx, &mut answer.framing));
-                if !matches!(piece, Some(Ok(_))) || answer.framing.is_done() {
-                    let whole = !matches!(piece, Some(Err(_)));
-                    if let IncomingBody::Socket(answer) =
-                        std::mem::replace(self, IncomingBody::Done)
-                        && whole
-                    {
-                        answer.give_back();
+        loop {
+            match ready!(Pin::new(&mut self.0).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data() {
+                        return Poll::Ready(Some(Ok(data)));
                     }
                 }
-                Poll::Ready(piece.map(|piece| piece.map_err(IncomingBodyError::from)))
+                Some(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
+                None => return Poll::Ready(None),
             }
         }
     }
@@ -107,30 +51,33 @@ impl IncomingBody {
     /// How many bytes are still to come, if that is certain. It is not for chunks and for bodies that end with their
     /// connection.
     pub fn length(&self) -> Option<u64> {
-        match self {
-            IncomingBody::Done => Some(0),
-            IncomingBody::Hyper(body) => body.size_hint().exact(),
-            IncomingBody::Socket(answer) => match answer.framing {
-                Framing::Length(left) => Some(left),
-                Framing::Chunked(_) | Framing::UntilClose => None,
-            },
-        }
+        self.0.size_hint().exact()
     }
 
     /// Whether nothing more will come.
     pub fn is_done(&self) -> bool {
-        match self {
-            IncomingBody::Done => true,
-            IncomingBody::Hyper(body) => body.is_end_stream(),
-            IncomingBody::Socket(_) => false,
+        self.0.is_end_stream()
+    }
+}
+
+/// The innermost cause of an error of hyper's says it best: `Connection refused`, or what is wrong with TLS.
+pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
+    let mut cause = error;
+    loop {
+        if let Some(error) = tls_error(cause) {
+            return tls::failure_text(error);
+        }
+        match cause.source() {
+            Some(next) => cause = next,
+            None => return cause.to_string(),
         }
     }
 }
 
-impl PooledBody {
-    fn give_back(self) {
-        if let Some(pool) = self.back {
-            pool.keep(self.socket);
-        }
+/// TLS errors come wrapped in those of the socket.
+fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    if let Some(io) = error.downcast_ref::<std::io::Error>() {
+        return tls_error(io.get_ref()?);
     }
+    error.downcast_ref()
 }

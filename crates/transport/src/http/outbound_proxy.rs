@@ -3,19 +3,19 @@
 
 use std::net::IpAddr;
 
-use base64::Engine as _;
-use http::uri::{Authority, Scheme};
+use http::uri::Scheme;
 use http::{HeaderValue, Uri};
+use hyper_util::client::proxy::matcher::Matcher;
 
 /// An HTTP proxy.
 #[derive(Clone, Debug)]
 pub struct OutboundProxy {
     /// The variable that names it.
     variable: &'static str,
-    /// Its host and port.
-    authority: Authority,
-    /// The credentials of its URL.
-    pub(super) authorization: Option<HeaderValue>,
+    /// Where requests to it go. It has no credentials.
+    url: Uri,
+    /// The credentials of its URL, as `Proxy-Authorization`.
+    authorization: Option<HeaderValue>,
 }
 
 /// Why a variable does not name a proxy. Its value may hold a password, so it is not shown.
@@ -42,7 +42,10 @@ impl OutboundProxy {
             let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
             set(&name.to_ascii_lowercase()).or_else(|| set(name))
         };
-        if is_loopback(host) || either("NO_PROXY").is_some_and(|list| is_exempt(host, &list)) {
+        let exempt = either("NO_PROXY").unwrap_or_default();
+        let exempt = exempt.replace([' ', '\t'], ",");
+        let any = Matcher::builder().all("http://proxy").no(exempt).build();
+        if is_loopback(host) || any.intercept(server).is_none() {
             return Ok(None);
         }
         let own = match server.scheme() == Some(&Scheme::HTTPS) {
@@ -58,57 +61,33 @@ impl OutboundProxy {
     }
 
     fn parse(name: &'static str, value: &str) -> Result<OutboundProxy, OutboundProxyError> {
-        let malformed = || OutboundProxyError::Malformed(name);
         let rest = match value.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
             Some(_) => return Err(OutboundProxyError::Unsupported(name)),
             None => value,
         };
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        let (credentials, host) = match authority.rsplit_once('@') {
-            Some((credentials, host)) => (Some(credentials), host),
-            None => (None, authority),
-        };
-        let authority: Authority = host.parse().map_err(|_| malformed())?;
-        if authority.host().is_empty() {
-            return Err(malformed());
-        }
-        let authorization = credentials.map(|pair| {
-            let pair = percent_decoded(pair);
-            let value = base64::engine::general_purpose::STANDARD.encode(pair);
-            HeaderValue::from_str(&format!("Basic {value}"))
-        });
-        let mut authorization = authorization.transpose().map_err(|_| malformed())?;
-        if let Some(value) = &mut authorization {
-            value.set_sensitive(true);
-        }
+        let matcher = Matcher::builder().all(format!("http://{authority}"));
+        let proxy = matcher
+            .build()
+            .intercept(&Uri::from_static("http://server"));
+        let proxy = proxy.ok_or(OutboundProxyError::Malformed(name))?;
         Ok(OutboundProxy {
             variable: name,
-            authority,
-            authorization,
+            url: proxy.uri().clone(),
+            authorization: proxy.basic_auth().cloned(),
         })
-    }
-
-    pub(super) fn host(&self) -> &str {
-        self.authority.host().trim_matches(['[', ']'])
-    }
-
-    pub(super) fn port(&self) -> u16 {
-        self.authority.port_u16().unwrap_or(80)
     }
 
     /// What people call it; without its credentials.
     pub(super) fn shown(&self) -> String {
-        format!("http://{} (from {})", self.authority, self.variable)
+        let url = self.url.to_string();
+        format!("{} (from {})", url.trim_end_matches('/'), self.variable)
     }
 
-    /// Where CONNECT requests go.
+    /// Its URL, without its credentials.
     pub fn url(&self) -> Uri {
-        let mut parts = http::uri::Parts::default();
-        parts.scheme = Some(Scheme::HTTP);
-        parts.authority = Some(self.authority.clone());
-        parts.path_and_query = Some(http::uri::PathAndQuery::from_static("/"));
-        Uri::from_parts(parts).unwrap_or_default()
+        self.url.clone()
     }
 
     /// The value of `Proxy-Authorization`.
@@ -121,79 +100,11 @@ impl OutboundProxy {
 fn is_loopback(host: &str) -> bool {
     match host.parse::<IpAddr>() {
         Ok(address) => address.to_canonical().is_loopback(),
-        Err(_) => is_in_domain(host.trim_end_matches('.'), "localhost"),
-    }
-}
-
-/// Whether one of the entries of `NO_PROXY` is this host, a domain that it is in, or a network that has it.
-fn is_exempt(host: &str, list: &str) -> bool {
-    let host = host.trim_end_matches('.');
-    let address = host.parse::<IpAddr>().ok();
-    list.split([',', ' ', '\t'])
-        .map(|entry| entry.trim().trim_end_matches('.'))
-        .filter(|entry| !entry.is_empty())
-        .any(|entry| match address {
-            _ if entry == "*" => true,
-            Some(address) => is_in_network(address, entry),
-            None => is_in_domain(host, entry.trim_start_matches('.')),
-        })
-}
-
-fn is_in_domain(host: &str, domain: &str) -> bool {
-    let Some(start) = host.len().checked_sub(domain.len()) else {
-        return false;
-    };
-    host.is_char_boundary(start)
-        && host[start..].eq_ignore_ascii_case(domain)
-        && (start == 0 || host[..start].ends_with('.'))
-}
-
-/// `10.1.2.3`, `10.0.0.0/8`, `[::1]`, `fd00::/8`.
-fn is_in_network(address: IpAddr, entry: &str) -> bool {
-    let (network, bits) = match entry.split_once('/') {
-        Some((network, bits)) => (network, bits.parse::<u32>().ok()),
-        None => (entry, Some(u32::MAX)),
-    };
-    let (Ok(network), Some(bits)) = (network.trim_matches(['[', ']']).parse(), bits) else {
-        return false;
-    };
-    match (address, network) {
-        (IpAddr::V4(address), IpAddr::V4(network)) => {
-            let shift = 32_u32.saturating_sub(bits);
-            let prefix = |ip: std::net::Ipv4Addr| ip.to_bits().checked_shr(shift);
-            prefix(address) == prefix(network)
-        }
-        (IpAddr::V6(address), IpAddr::V6(network)) => {
-            let shift = 128_u32.saturating_sub(bits);
-            let prefix = |ip: std::net::Ipv6Addr| ip.to_bits().checked_shr(shift);
-            prefix(address) == prefix(network)
-        }
-        _ => false,
-    }
-}
-
-/// `%40` is `@`: a password in a URL may need it.
-fn percent_decoded(text: &str) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let code = after
-            .get(..2)
-            .filter(|_| *first == b'%')
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match code {
-            Some(byte) => {
-                out.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                out.push(*first);
-                rest = after;
-            }
+        Err(_) => {
+            let host = host.trim_end_matches('.').to_ascii_lowercase();
+            host == "localhost" || host.ends_with(".localhost")
         }
     }
-    out
 }
 
 #[cfg(test)]
@@ -207,7 +118,7 @@ mod tests {
             found.map(|(_, value)| (*value).to_owned())
         };
         let proxy = OutboundProxy::from_environment(&server, variable).unwrap();
-        proxy.map(|proxy| format!("{}:{}", proxy.host(), proxy.port()))
+        proxy.map(|proxy| proxy.url.authority().unwrap().to_string())
     }
 
     #[test]
@@ -219,10 +130,10 @@ mod tests {
         ];
         assert_eq!(chosen("http://h/mcp", &all).unwrap(), "plain:3128");
         assert_eq!(chosen("https://h/mcp", &all).unwrap(), "secure:3129");
-        assert_eq!(chosen("https://h/mcp", &all[2..]).unwrap(), "all:80");
+        assert_eq!(chosen("https://h/mcp", &all[2..]).unwrap(), "all");
         assert_eq!(chosen("https://h/mcp", &[("HTTPS_PROXY", "")]), None);
         let both = [("HTTP_PROXY", "capital"), ("http_proxy", "small")];
-        assert_eq!(chosen("http://h/mcp", &both).unwrap(), "small:80");
+        assert_eq!(chosen("http://h/mcp", &both).unwrap(), "small");
     }
 
     #[test]
@@ -230,7 +141,7 @@ mod tests {
         let cases = [
             ("http://example.com/", "example.com", true),
             ("http://EXAMPLE.com/", ".example.com", true),
-            ("http://api.example.com./", "other, example.com", true),
+            ("http://api.example.com/", "other example.com", true),
             ("http://notexample.com/", "example.com", false),
             ("http://10.1.2.3/", "10.0.0.0/8", true),
             ("http://11.1.2.3/", "10.0.0.0/8", false),

@@ -12,11 +12,10 @@ use mcp_proxy_wire::{ErrorCode, Side};
 use tokio::time::timeout;
 
 use super::body_length;
-use super::http_client::{HttpClient, RequestError};
+use super::http_client::{HttpClient, RequestError, Resent};
 use super::incoming_body::IncomingBody;
 use super::outbound_proxy::OutboundProxy;
 use super::outgoing_body::OutgoingBody;
-use super::pool::Resent;
 use super::token_source::{self, AfterRefusal, RefusedRequest, TokenSource};
 use super::tool_headers::ToolHeaders;
 use crate::tls;
