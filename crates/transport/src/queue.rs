@@ -24,13 +24,13 @@ pub struct QueueSendError;
 
 /// The feeding end.
 pub struct QueueSender<T> {
-    /// `None` keeps one more place for the message before it. Boxed, because the channel makes 32 places at once.
-    places: mpsc::Sender<Option<Box<T>>>,
+    /// `None` keeps one more place for the message before it.
+    places: mpsc::Sender<Option<T>>,
 }
 
 /// The reading end.
 pub(crate) struct QueueReceiver<T> {
-    places: mpsc::Receiver<Option<Box<T>>>,
+    places: mpsc::Receiver<Option<T>>,
 }
 
 /// A queue with this many places.
@@ -82,9 +82,9 @@ impl<T: ByteSize> QueueSender<T> {
     }
 }
 
-fn fill<T>(mut places: mpsc::PermitIterator<'_, Option<Box<T>>>, item: T) {
+fn fill<T>(mut places: mpsc::PermitIterator<'_, Option<T>>, item: T) {
     if let Some(first) = places.next() {
-        first.send(Some(Box::new(item)));
+        first.send(Some(item));
     }
     for place in places {
         place.send(None);
@@ -96,7 +96,7 @@ impl<T> QueueReceiver<T> {
     pub(crate) async fn recv(&mut self) -> Option<T> {
         loop {
             if let Some(item) = self.places.recv().await? {
-                return Some(*item);
+                return Some(item);
             }
         }
     }
@@ -105,7 +105,7 @@ impl<T> QueueReceiver<T> {
     pub(crate) fn try_recv(&mut self) -> Option<T> {
         loop {
             if let Some(item) = self.places.try_recv().ok()? {
-                return Some(*item);
+                return Some(item);
             }
         }
     }

@@ -1,7 +1,4 @@
-//! A client's socket: writes a small answer in one piece, and tells a client that has closed from one that will only send no more.
-//!
-//! hyper hands over an answer's head and body side by side. For a few hundred bytes, copying them together and one
-//! `send(2)` is cheaper than `writev(2)`; large bodies are still written from where they lie.
+//! A client's socket: tells a client that has closed from one that will only send no more.
 //!
 //! A client that closes its socket and one that closes only its sending half (`nc -N`) look the same: both send a FIN, and
 //! only a client that has closed resets the connection, when we write. A closed stream must cancel at once (2026-07-28), a client that
@@ -22,8 +19,6 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::connection_places::ConnectionActivity;
 use super::listener::limit_unsent;
 
-/// Up to this many bytes are copied together.
-const JOINED_MAX: usize = 4 * 1024;
 /// A FIN this soon after the last byte of a request belongs to it.
 const RIGHT_BEHIND: Duration = Duration::from_millis(50);
 
@@ -31,7 +26,6 @@ const RIGHT_BEHIND: Duration = Duration::from_millis(50);
 pub(super) struct ClientSocket {
     state: Arc<Mutex<ClientSocketState>>,
     activity: Arc<ConnectionActivity>,
-    together: Vec<u8>,
 }
 
 /// Watches for the client's end while hyper does not read, because it works on a request. Not polled any more after an
@@ -111,7 +105,6 @@ impl ClientSocket {
         let socket = ClientSocket {
             state: Arc::clone(&state),
             activity,
-            together: Vec::new(),
         };
         let watch = DisconnectWatch {
             state,
@@ -189,34 +182,20 @@ impl AsyncRead for ClientSocket {
 }
 
 impl AsyncWrite for ClientSocket {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<Result<usize>> {
-        // A connection that has left HTTP writes only like this, and may stay open for days.
-        self.together = Vec::new();
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
         let mut line = self.line();
         line.asked = None;
         Pin::new(&mut line.stream).poll_write(cx, bytes)
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
-        let this = &mut *self;
-        let mut line = lock(&this.state);
+        let mut line = self.line();
         line.asked = None;
-        if pieces.iter().map(|piece| piece.len()).sum::<usize>() > JOINED_MAX {
-            return Pin::new(&mut line.stream).poll_write_vectored(cx, pieces);
-        }
-        this.together.clear();
-        for piece in pieces {
-            this.together.extend_from_slice(piece);
-        }
-        Pin::new(&mut line.stream).poll_write(cx, &this.together)
+        Pin::new(&mut line.stream).poll_write_vectored(cx, pieces)
     }
 
     fn is_write_vectored(&self) -> bool {
