@@ -69,18 +69,6 @@ struct MemoryState {
 struct RememberedSession {
     opening: SavedOpening,
     used: SystemTime,
-    /// What `used` was when its change was last told.
-    told: SystemTime,
-}
-
-impl RememberedSession {
-    fn new(opening: SavedOpening, used: SystemTime) -> RememberedSession {
-        RememberedSession {
-            opening,
-            used,
-            told: used,
-        }
-    }
 }
 
 impl SavedOpening {
@@ -152,7 +140,7 @@ impl SessionMemory {
             };
             // A time to come is a clock that was set back.
             let used = used.min(SystemTime::now());
-            let session = RememberedSession::new(opening, used);
+            let session = RememberedSession { opening, used };
             if memory.is_alive(&session) {
                 state.sessions.insert(SessionKey(key), session);
             }
@@ -187,7 +175,8 @@ impl SessionMemory {
     }
 
     pub(super) fn remember(&self, key: SessionKey, opening: SavedOpening) {
-        let session = RememberedSession::new(opening, SystemTime::now());
+        let used = SystemTime::now();
+        let session = RememberedSession { opening, used };
         self.change(|sessions| {
             sessions.insert(key, session);
             true
@@ -201,7 +190,7 @@ impl SessionMemory {
         self.is_alive(session).then(|| session.opening.clone())
     }
 
-    /// A session has not been used for this long. That is told only if it makes a difference.
+    /// A session has not been used for this long. That is noted only if it makes a difference.
     pub(super) fn note_idle(&self, key: &SessionKey, idle: Duration) {
         let used = SystemTime::now() - idle;
         let matters = USE_MATTERS.min(self.idle / 4);
@@ -209,11 +198,10 @@ impl SessionMemory {
             let Some(session) = sessions.get_mut(key) else {
                 return false;
             };
-            session.used = used;
-            let moved = used.duration_since(session.told);
+            let moved = used.duration_since(session.used);
             let is_worth_telling = moved.unwrap_or_else(|error| error.duration()) >= matters;
             if is_worth_telling {
-                session.told = used;
+                session.used = used;
             }
             is_worth_telling
         });

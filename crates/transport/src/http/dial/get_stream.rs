@@ -42,7 +42,10 @@ impl HttpLink {
         let mut was_open = false;
         loop {
             let generation = self.state.generation();
-            match self.get(last_event_id.as_deref()).await {
+            match self
+                .get(last_event_id.as_deref(), None, &mut Vec::new())
+                .await
+            {
                 GetOutcome::Ended(end) => {
                     was_open = true;
                     pause = end
@@ -68,8 +71,13 @@ impl HttpLink {
         }
     }
 
-    /// One GET, read to its end.
-    async fn get(&self, last_event_id: Option<&str>) -> GetOutcome {
+    /// One GET, read to its end; answered ids leave `open`.
+    async fn get(
+        &self,
+        last_event_id: Option<&str>,
+        method: Option<&str>,
+        open: &mut Vec<Id>,
+    ) -> GetOutcome {
         let mut headers = self.headers();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(id) = last_event_id.and_then(|id| HeaderValue::from_str(id).ok()) {
@@ -86,42 +94,22 @@ impl HttpLink {
             return GetOutcome::Refused(response.status());
         }
         let body = response.into_body();
-        GetOutcome::Ended(self.read_events(body, None, &mut Vec::new()).await)
+        GetOutcome::Ended(self.read_events(body, method, open).await)
     }
 
     /// A POST's stream ended before its answers came: take it up where it stood, if the server gave event ids.
-    pub(super) async fn resume(&self, end: StreamEnd, method: Option<&str>, mut open: Vec<Id>) {
-        let mut end = end;
+    pub(super) async fn resume(&self, mut end: StreamEnd, method: Option<&str>, mut open: Vec<Id>) {
         for _ in 0..RESUMES_MAX {
             let Some(id) = end.last_event_id.clone() else {
                 break;
             };
-            sleep(
-                end.retry_ms
-                    .map_or(RETRY_FIRST, Duration::from_millis)
-                    .min(RETRY_MAX),
-            )
-            .await;
-            let mut headers = self.headers();
-            headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-            let Ok(value) = HeaderValue::from_str(&id) else {
-                break;
+            let pause = end.retry_ms.map_or(RETRY_FIRST, Duration::from_millis);
+            sleep(pause.min(RETRY_MAX)).await;
+            let next = match self.get(Some(&id), method, &mut open).await {
+                GetOutcome::Ended(next) => next,
+                GetOutcome::Refused(_) => break,
+                GetOutcome::Unreachable => continue,
             };
-            headers.insert(LAST_EVENT_ID, value);
-            let url = self.client.remote.url().clone();
-            let Ok(response) = self
-                .client
-                .send(Method::GET, url, headers, OutgoingBody::empty())
-                .await
-            else {
-                continue;
-            };
-            if !response.status().is_success() || !headers::is_sse(response.headers()) {
-                break;
-            }
-            let next = self
-                .read_events(response.into_body(), method, &mut open)
-                .await;
             if open.is_empty() {
                 return;
             }
