@@ -335,7 +335,7 @@ pub const METHODS: &[MethodInfo] = &[
     info(
         Method::Save,
         "save",
-        "has the proxy copy the record and its side files",
+        "has the proxy copy the record",
         &[text(
             "output",
             "the copy's absolute path; nothing is overwritten",

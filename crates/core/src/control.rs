@@ -67,7 +67,7 @@ pub type CopyRecordCallback = Arc<dyn Fn(&Path, &Path) -> Result<u64, String> + 
 pub struct HostCallbacks {
     /// Writes exports.
     pub export: ExportCallback,
-    /// Copies the record at the first path, with its side files, to the second; says how many bytes that were.
+    /// Copies the record at the first path to the second; says how many bytes that were.
     pub save: CopyRecordCallback,
     /// The servers that the run was started with.
     pub servers: Vec<RunServer>,

@@ -2,6 +2,7 @@
 //!
 //! Every failure here is ours or the disk's; a peer's bad message is data and never an error.
 
+use crate::OLDEST_FORMAT;
 use crate::lines::LONGEST_HEADER;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,9 @@ pub enum Error {
         why: String,
     },
     /// The record has another format than this build reads.
-    #[error("{path} has record format {format}, this build reads format {supported}")]
+    #[error(
+        "{path} has record format {format}, this build reads formats {OLDEST_FORMAT} and {supported}"
+    )]
     Format {
         /// The file.
         path: PathBuf,

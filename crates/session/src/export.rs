@@ -2,7 +2,7 @@
 //!
 //! [`SessionExporter`] is the extension point that the seed names. To add a format, write one file in `export/` with an
 //! `ExportFormat` and add that to [`exporters`]; help texts and `--output-format` are made from that list. Every exporter
-//! streams: it holds one message at a time, and the body of a large one never.
+//! streams: it holds one message at a time.
 
 mod body;
 mod har;
@@ -33,7 +33,7 @@ pub trait SessionExporter: Sync {
         session: &SessionRecord,
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<ExportSummary, Error>;
+    ) -> Result<(), Error>;
 }
 
 /// A format of this crate: what it is called, and the function that writes it.
@@ -46,7 +46,7 @@ struct ExportFormat {
 
 /// What [`SessionExporter::export`] does.
 type WriteExport =
-    fn(&SessionRecord, &mut dyn Write, &mut dyn FnMut(u64, u64)) -> Result<ExportSummary, Error>;
+    fn(&SessionRecord, &mut dyn Write, &mut dyn FnMut(u64, u64)) -> Result<(), Error>;
 
 impl SessionExporter for ExportFormat {
     fn name(&self) -> &'static str {
@@ -66,16 +66,9 @@ impl SessionExporter for ExportFormat {
         session: &SessionRecord,
         out: &mut dyn Write,
         progress: &mut dyn FnMut(u64, u64),
-    ) -> Result<ExportSummary, Error> {
+    ) -> Result<(), Error> {
         (self.write)(session, out, progress)
     }
-}
-
-/// What an export has to say about itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ExportSummary {
-    /// Messages whose bodies should be next to the record and are not. The export marks their places.
-    pub missing: u64,
 }
 
 /// All formats.

@@ -145,8 +145,7 @@ impl Filter {
             FilterTest::Everything => Ok(true),
             FilterTest::Words(words) => {
                 let left = words.left_after_row(session, row);
-                let folder = session.folder_at(row.offset());
-                Ok(left.is_empty() || words::are_in_line(folder, &left, &session.row_line(row)?))
+                Ok(left.is_empty() || words::are_in_line(&left, &session.row_line(row)?))
             }
             _ => self.matches_line(session, row, &session.row_line(row)?),
         }
@@ -199,17 +198,14 @@ impl Filter {
             if line.offset != row.offset() {
                 continue;
             }
-            let folder = session.folder_at(row.offset());
             next += 1;
             let wanted = match &self.test {
                 FilterTest::Everything => true,
                 FilterTest::Words(words) => {
                     let left = words.left_after_row(session, row);
-                    left.is_empty() || words::are_in_line(folder, &left, line.bytes)
+                    left.is_empty() || words::are_in_line(&left, line.bytes)
                 }
-                FilterTest::Pattern(pattern) => {
-                    recorded_facts::has_pattern(folder, pattern, line.bytes)
-                }
+                FilterTest::Pattern(pattern) => recorded_facts::has_pattern(pattern, line.bytes),
                 FilterTest::Jq(program) => {
                     let line = Bytes::copy_from_slice(line.bytes);
                     let recorded = RecordedMessage::read(session, row, &line)?;
@@ -268,8 +264,7 @@ impl Filter {
         line: &Bytes,
     ) -> Result<bool, Error> {
         if let FilterTest::Pattern(pattern) = &self.test {
-            let folder = session.folder_at(row.offset());
-            return Ok(recorded_facts::has_pattern(folder, pattern, line));
+            return Ok(recorded_facts::has_pattern(pattern, line));
         }
         let recorded = RecordedMessage::read(session, row, line)?;
         self.judge_recorded(&recorded.facts(session, row))

@@ -4,7 +4,7 @@
 //! [`ProxySession`] is the two put together.
 
 use crate::credential_redaction::CredentialRedaction;
-use crate::{Error, FORMAT, PeerInfo, Redaction, RedactionFacts, timestamp};
+use crate::{Error, FORMAT, OLDEST_FORMAT, PeerInfo, Redaction, RedactionFacts, timestamp};
 use mcp_proxy_wire::Transport;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -204,7 +204,7 @@ impl SessionHeader {
             return Err(not_a_record("its first line is not a session header"));
         }
         let format = line.get("format").and_then(Value::as_u64).unwrap_or(0);
-        if format != u64::from(FORMAT) {
+        if !(u64::from(OLDEST_FORMAT)..=u64::from(FORMAT)).contains(&format) {
             return Err(Error::Format {
                 path: path.to_path_buf(),
                 format,

@@ -95,9 +95,7 @@ fn import_as(
         .or_else(|| read.err().map(|error| wrong(error.to_string())));
     if let Some(error) = failed {
         // Half a session is useless: nothing of it stays.
-        let path = writer.recorder.path();
-        let _ = std::fs::remove_file(path);
-        let _ = std::fs::remove_dir_all(crate::side_folder(path));
+        let _ = std::fs::remove_file(writer.recorder.path());
         return Err(error);
     }
     for note in head.user_notes() {

@@ -68,15 +68,15 @@ pub use record_input::{
     ReplayOrigin,
 };
 pub use record_location::{RecordLocation, numbered_record};
-pub use recorder::{
-    DiskSync, RecentMessages, RecordSink, Recorder, SIDE_LIMIT, SideFile, SideName, side_folder,
-    subject_name,
-};
+pub use recorder::{DiskSync, RecentMessages, RecordSink, Recorder, subject_name};
 pub use redact::{RedactedMessage, Redaction, RedactionFacts, RedactionRules};
 pub use repair::{TornTail, repair};
 pub use session_parts::SessionParts;
 pub use session_record::{RecordedLine, RecordedLines, SessionEnd, SessionNote, SessionRecord};
 pub use timestamp::{parse as time_from_text, to_text as time_text};
 
-/// The record format that this build writes and reads. Records of another one are refused with a clear text.
-pub const FORMAT: u32 = 2;
+/// The record format that this build writes.
+pub const FORMAT: u32 = 3;
+
+/// The oldest format that this build reads. It had large bodies in files of their own, which are shown as not stored.
+pub(crate) const OLDEST_FORMAT: u32 = 2;

@@ -11,18 +11,12 @@ pub(crate) use batch_part::batch_parts;
 pub use json::{BodyInclusion, MessageWithContext, RequestSummary, raw_member};
 pub use remarks::{MessageProblem, remark_words};
 
-use crate::private_files::{self, is_absent};
 use crate::{MessageId, ReplayOrigin, subject_name};
 use bytes::Bytes;
 use mcp_proxy_wire::{Direction, Field, Kind, Message, Origin, Transport, flatten};
 use serde::Deserialize;
 use std::borrow::Cow;
-use std::io::{self, Read};
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
-
-/// A changed body in a side file is read up to this size to tell what it says; of a larger one the head as received is told.
-const LARGEST: u64 = 16 << 20;
 
 /// One recorded message.
 #[derive(Debug, Clone)]
@@ -114,15 +108,8 @@ pub enum RawBody {
     Text(String),
     /// Neither.
     Binary(Bytes),
-    /// In a side file.
-    Side {
-        /// The file.
-        path: PathBuf,
-        /// Its length.
-        len: u64,
-    },
-    /// Not stored: the disk failed at that moment, or redaction could not look through it.
-    Lost {
+    /// Not in the record: redaction could not look through it, or the record is of format 2 and had it in another file.
+    NotStored {
         /// How long it was.
         len: u64,
     },
@@ -219,7 +206,7 @@ impl RawBody {
         match self {
             RawBody::Json(bytes) | RawBody::Binary(bytes) => bytes.len() as u64,
             RawBody::Text(text) => text.len() as u64,
-            RawBody::Side { len, .. } | RawBody::Lost { len } => *len,
+            RawBody::NotStored { len } => *len,
         }
     }
 
@@ -228,44 +215,22 @@ impl RawBody {
         self.len() == 0
     }
 
-    /// The bytes that are in memory; `None` for a side file.
+    /// The bytes; `None` if they were not stored.
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             RawBody::Json(bytes) | RawBody::Binary(bytes) => Some(bytes),
             RawBody::Text(text) => Some(text.as_bytes()),
-            RawBody::Side { .. } | RawBody::Lost { .. } => None,
+            RawBody::NotStored { .. } => None,
         }
     }
 
-    /// All bytes, from the side file too. For one message on a screen; exports stream instead.
-    pub fn load(&self) -> io::Result<Bytes> {
+    /// The bytes; none if they were not stored.
+    pub fn to_bytes(&self) -> Bytes {
         match self {
-            RawBody::Json(bytes) | RawBody::Binary(bytes) => Ok(bytes.clone()),
-            RawBody::Text(text) => Ok(Bytes::copy_from_slice(text.as_bytes())),
-            RawBody::Side { .. } => {
-                let mut bytes = Vec::new();
-                self.reader()?.read_to_end(&mut bytes)?;
-                Ok(bytes.into())
-            }
-            RawBody::Lost { .. } => Ok(Bytes::new()),
+            RawBody::Json(bytes) | RawBody::Binary(bytes) => bytes.clone(),
+            RawBody::Text(text) => Bytes::copy_from_slice(text.as_bytes()),
+            RawBody::NotStored { .. } => Bytes::new(),
         }
-    }
-
-    /// Its bytes one after the other. Of a side file no more is read than the record says it has, and it must be a file: a link,
-    /// a pipe or a device in its place is as good as nothing.
-    pub fn reader(&self) -> io::Result<Box<dyn Read + '_>> {
-        Ok(match self {
-            RawBody::Side { path, len } => {
-                Box::new(private_files::open_side_file(path)?.take(*len))
-            }
-            other => Box::new(other.bytes().unwrap_or_default()),
-        })
-    }
-
-    /// Whether it was stored in a side file that is not there any more.
-    pub fn is_gone(&self) -> bool {
-        matches!(self, RawBody::Side { path, .. }
-            if private_files::open_side_file(path).is_err_and(|error| is_absent(&error)))
     }
 }
 
@@ -275,7 +240,7 @@ impl ProxyMessage {
         self.origin == Origin::from(self.direction.from())
     }
 
-    /// It was forwarded under this id, which the client knows its request by. `raw` has it too, unless it is in a side file.
+    /// It was forwarded under this id, which the client knows its request by. `raw` has it too.
     pub(crate) fn show_client_id(&mut self, id: String) {
         if let RawBody::Json(bytes) = &self.raw {
             let received = Message::parse(bytes.clone());
@@ -317,12 +282,8 @@ impl ProxyMessage {
         }
         if let Some(raw) = &verdict.raw {
             // The fields describe `raw`, so they follow it.
-            let changed = match raw {
-                RawBody::Json(bytes) => Some(bytes.clone()),
-                RawBody::Side { len, .. } if *len <= LARGEST => raw.load().ok(),
-                _ => None,
-            };
-            if let Some(changed) = changed.map(Message::parse) {
+            if let RawBody::Json(bytes) = raw {
+                let changed = Message::parse(bytes.clone());
                 self.kind = changed.kind();
                 self.method = changed.method().map(Cow::into_owned);
                 self.name = subject_name(&changed).map(Cow::into_owned);

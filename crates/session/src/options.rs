@@ -63,6 +63,6 @@ pub struct RecordOptions {
     pub credentials: CredentialRedaction,
     /// What is hidden in message bodies and other text before it is stored.
     pub redaction: Option<Redaction>,
-    /// How many bytes a file of the record may have, with its side files, before the record continues in another.
+    /// How many bytes a file of the record may have before the record continues in another.
     pub max_size: Option<u64>,
 }

@@ -5,7 +5,7 @@
 
 use crate::header::{RecordPart, SessionHeader};
 use crate::lines::{LineScanner, ReadAt};
-use crate::{Error, line_members, private_files, recorder};
+use crate::{Error, line_members, private_files};
 use bytes::Bytes;
 use std::fs::File;
 use std::io;
@@ -73,8 +73,6 @@ pub(crate) struct RecordFile {
 #[derive(Debug)]
 struct RecordFilePart {
     path: PathBuf,
-    /// Where its side files are.
-    folder: PathBuf,
     file: File,
     /// The offset of its first byte among all.
     first: u64,
@@ -118,11 +116,6 @@ impl RecordFile {
     /// All files.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.parts.iter().map(|part| part.path.as_path())
-    }
-
-    /// The side files of the line at `offset`.
-    pub(crate) fn folder_at(&self, offset: u64) -> &Path {
-        &self.parts[self.part_at(offset)].folder
     }
 
     /// The file that has the byte at `offset`, and where in it.
@@ -170,7 +163,6 @@ impl ReadAt for RecordFile {
 impl RecordFilePart {
     fn new(path: &Path, file: File, first: u64, left_out: u64) -> RecordFilePart {
         RecordFilePart {
-            folder: recorder::side_folder(path),
             path: path.to_path_buf(),
             file,
             first,

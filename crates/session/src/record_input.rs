@@ -3,11 +3,9 @@
 //! All of it is borrowed or small, so that recording a message copies its bytes once, into the pending line. The shapes on disk
 //! are described in `docs/record-format.md`.
 
-use crate::{MessageId, PeerInfo, SideName};
+use crate::{MessageId, PeerInfo};
 use bytes::Bytes;
-use mcp_proxy_wire::{
-    Direction, Id, Kind, Message, Origin, PartialHead, Transport, TransportEnvelope,
-};
+use mcp_proxy_wire::{Direction, Id, Kind, Message, Origin, Transport, TransportEnvelope};
 use std::time::{Duration, SystemTime};
 
 /// A message as it was received, before any verdict.
@@ -53,17 +51,8 @@ pub struct NewMessage<'a> {
 /// Where a message's bytes are.
 #[derive(Debug, Clone, Copy)]
 pub enum NewBody<'a> {
-    /// In memory. Over [`crate::SIDE_LIMIT`] the recorder makes the side file itself.
+    /// All of them.
     Whole(&'a Message),
-    /// Already in a side file, because it was cut through.
-    Large {
-        /// Name from [`crate::SideFile::finish`].
-        file: &'a SideName,
-        /// Length of the message in bytes.
-        len: u64,
-        /// What its two ends say about it.
-        head: &'a PartialHead,
-    },
     /// No bytes: an empty line. (An HTTP request or response without a body, or an event without data, is recorded as `io`.)
     Empty,
 }

@@ -1,11 +1,9 @@
 //! Where a record goes: the user's state directory, or a file that was named.
 //!
 //! A record never overwrites anything. If `x.jsonl` exists, `x.2.jsonl`, `x.3.jsonl` and so on are tried; creating is exclusive, so
-//! two proxies started at the same moment with the same name get two files. A name whose folder for side files was made by
-//! another user counts as taken.
+//! two proxies started at the same moment with the same name get two files.
 
-use crate::private_files::SideFolder;
-use crate::{Error, SessionHeader, lock, side_folder, store};
+use crate::{Error, SessionHeader, lock, store};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -53,10 +51,6 @@ impl RecordLocation {
         let mut number = 1;
         loop {
             let path = numbered_record(&wanted, number);
-            if !SideFolder::is_usable(&side_folder(&path)) {
-                number += 1;
-                continue;
-            }
             match OpenOptions::new()
                 .read(true)
                 .append(true)

@@ -13,7 +13,6 @@ mod part;
 mod recent_messages;
 mod record_sink;
 mod removed;
-mod side_file;
 mod sync;
 #[cfg(test)]
 mod tests;
@@ -23,18 +22,15 @@ pub(crate) use line::subject_field;
 pub use line::subject_name;
 pub use recent_messages::RecentMessages;
 pub use record_sink::RecordSink;
-pub use side_file::{SIDE_LIMIT, SideFile, SideName, side_folder};
 pub use sync::DiskSync;
 
-use crate::private_files::SideFolder;
 use crate::record_input::{NewBody, NewMessage, NewVerdict, RecordEvent};
 use crate::{
     Durability, Error, RecordErrorPolicy, RecordLocation, RecordOptions, RecordPart, SessionHeader,
     SessionRecord,
 };
-use bytes::Bytes;
 use fault::RecorderFaults;
-use line::{BodyPlacement, RecordLineWriter};
+use line::RecordLineWriter;
 use line_redaction::LineRedaction;
 use mcp_proxy_wire::{Message, TransportEnvelope};
 use part::RecordParts;
@@ -68,9 +64,6 @@ pub struct Recorder {
     /// Lines that could not be written since the last that could.
     lost: u64,
     messages: u64,
-    sides: u64,
-    /// The folder of side files, once there is one.
-    folder: Option<Arc<SideFolder>>,
     parts: RecordParts,
     /// When it was last seen that the file is still in its folder.
     seen_at: Instant,
@@ -108,7 +101,6 @@ impl Recorder {
             header: header.line(&masks, options.redaction.as_ref(), &RecordPart::FIRST),
             parts: RecordParts::new(header, &path, options.max_size),
             seen_at: Instant::now(),
-            folder: None,
             lines: RecordLineWriter::new(masks, options.redaction),
             path,
             file,
@@ -117,7 +109,6 @@ impl Recorder {
             torn: false,
             lost: 0,
             messages: 0,
-            sides: 0,
             durability: options.durability,
             on_error: options.on_error,
             faults,
@@ -170,34 +161,7 @@ impl Recorder {
 
     fn store(&mut self, message: &NewMessage<'_>, hidden: LineRedaction) {
         match message.body {
-            NewBody::Whole(body) if hidden == LineRedaction::Body => {
-                let len = body.raw().len() as u64;
-                self.lines
-                    .message(message, BodyPlacement::Side(&SideName::NONE, len), hidden)
-            }
-            NewBody::Whole(body) if body.raw().len() > SIDE_LIMIT => {
-                let side = self.store_aside(format!("{}.raw", message.sequence), body.raw());
-                let len = body.raw().len() as u64;
-                match side {
-                    Ok(name) => {
-                        self.lines
-                            .message(message, BodyPlacement::Side(&name, len), hidden)
-                    }
-                    Err(error) => return self.fail(error),
-                }
-            }
-            NewBody::Whole(body) => {
-                self.lines
-                    .message(message, BodyPlacement::Inline(body), hidden)
-            }
-            NewBody::Large { file, len, .. } => {
-                let file = match self.take_side_file(file, len) {
-                    Ok(file) => file,
-                    Err(error) => return self.fail(error),
-                };
-                self.lines
-                    .message(message, BodyPlacement::Side(file, len), hidden)
-            }
+            NewBody::Whole(_) => self.lines.message(message, hidden),
             NewBody::Empty
                 if !matches!(
                     message.envelope,
@@ -214,7 +178,7 @@ impl Recorder {
                 };
                 return self.record_event(message.time, &io);
             }
-            NewBody::Empty => self.lines.message(message, BodyPlacement::Empty, hidden),
+            NewBody::Empty => self.lines.message(message, hidden),
         }
         self.messages += 1;
         self.parts.messages += 1;
@@ -233,39 +197,14 @@ impl Recorder {
     }
 
     fn store_act(&mut self, act: &NewVerdict, redacted: u32) {
-        let side = |recorder: &mut Recorder, raw: &Option<Bytes>, ending: &str| match raw {
-            Some(raw) if raw.len() > SIDE_LIMIT => {
-                recorder.sides += 1;
-                recorder
-                    .store_aside(format!("act-{}.{ending}", recorder.sides), raw)
-                    .map(Some)
-            }
-            _ => Ok(None),
-        };
-        let (original, raw) = match (
-            side(self, &act.original_raw, "original"),
-            side(self, &act.raw, "raw"),
-        ) {
-            (Ok(original), Ok(raw)) => (original, raw),
-            (Err(error), _) | (_, Err(error)) => return self.fail(error),
-        };
         let lines = &mut self.lines;
         lines.open_verdict(act, redacted);
-        for (key, bytes, side) in [
-            ("original_raw", &act.original_raw, original),
-            ("raw", &act.raw, raw),
-        ] {
-            match (bytes, side) {
-                (Some(bytes), Some(name)) => {
-                    lines.side(&format!("{key}_ref"), &name, bytes.len() as u64)
-                }
-                (Some(bytes), None) => {
-                    let message = Message::parse(bytes.clone());
-                    // Only the last member of a line keeps white space around it, so such bytes go as text here.
-                    let padded = bytes.trim_ascii().len() != bytes.len();
-                    lines.body_or_text(key, &message, padded);
-                }
-                (None, _) => {}
+        for (key, bytes) in [("original_raw", &act.original_raw), ("raw", &act.raw)] {
+            if let Some(bytes) = bytes {
+                let message = Message::parse(bytes.clone());
+                // Only the last member of a line keeps white space around it, so such bytes go as text here.
+                let padded = bytes.trim_ascii().len() != bytes.len();
+                lines.body_or_text(key, &message, padded);
             }
         }
         lines.close();
@@ -320,30 +259,6 @@ impl Recorder {
     /// Lines that could not be written and are not yet accounted for in the record.
     pub fn lost(&self) -> u64 {
         self.lost
-    }
-
-    /// A side file for a body that is cut through. Its line is written by passing its name to [`Recorder::record_message`].
-    /// With redaction it is looked through first.
-    pub fn side_file(&mut self) -> Result<SideFile, Error> {
-        match self.lines.redaction.clone() {
-            None => self.new_side_file(),
-            Some(redaction) if redaction.streamed_body().is_some() => {
-                let file = self.new_side_file()?;
-                Ok(file.with_redaction(&redaction))
-            }
-            Some(redaction) => Ok(SideFile::nowhere().with_redaction(&redaction)),
-        }
-    }
-
-    fn new_side_file(&mut self) -> Result<SideFile, Error> {
-        self.sides += 1;
-        SideFile::create(
-            self.side_folder(),
-            self.sides,
-            self.disk_sync(),
-            self.on_error,
-            Arc::clone(&self.faults),
-        )
     }
 
     /// Writes the `end` line, forces everything onto the disk and stores the index next to the record.
@@ -442,43 +357,5 @@ impl Recorder {
             block = Vec::with_capacity(4096);
         }
         self.lines.out = block;
-    }
-
-    fn store_aside(&mut self, name: String, bytes: &[u8]) -> Result<SideName, Error> {
-        self.parts.add_side_bytes(bytes.len() as u64);
-        let mut side = self.new_side_file()?;
-        side.write(bytes)?;
-        side.finish_as(name)
-    }
-
-    /// Counts a side file, and moves it to this part if it was begun in the one before. One that cannot be moved is lost, if the
-    /// policy is to continue.
-    fn take_side_file<'a>(&mut self, file: &'a SideName, len: u64) -> Result<&'a SideName, Error> {
-        static LOST: SideName = SideName::NONE;
-        if file.as_str().is_none() {
-            return Ok(file);
-        }
-        self.parts.add_side_bytes(len);
-        let moved = self.side_folder().and_then(|folder| file.move_to(&folder));
-        match moved {
-            Ok(()) => Ok(file),
-            Err(error) => self.faults.by_policy(self.on_error, error).map(|()| &LOST),
-        }
-    }
-
-    /// The folder of the side files of this part.
-    fn side_folder(&mut self) -> Result<Arc<SideFolder>, Error> {
-        if let Some(folder) = &self.folder {
-            return Ok(Arc::clone(folder));
-        }
-        let path = side_folder(&self.path);
-        let folder = SideFolder::open_or_create(path.clone())
-            .map_err(|error| Error::io("use", &path, error))?;
-        Ok(Arc::clone(self.folder.insert(Arc::new(folder))))
-    }
-
-    fn fail(&mut self, error: Error) {
-        self.lost += 1;
-        self.failed.get_or_insert(error);
     }
 }

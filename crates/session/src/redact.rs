@@ -13,7 +13,6 @@ mod line;
 mod mark;
 mod path;
 mod preset;
-mod streamed;
 mod text;
 
 pub use mark::{MissingFills, RedactedPlace, UnknownMarks, fill_redactions, redacted_places};
@@ -29,8 +28,6 @@ use preset::{PresetKeys, any_pattern};
 use regex::bytes::Regex;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-pub(crate) use streamed::StreamedBody;
-use streamed::StreamedRules;
 
 /// What to hide, as it was asked for.
 #[derive(Debug, Clone, Default)]
@@ -115,8 +112,6 @@ struct CompiledRedactionRules {
     tokens: Vec<Regex>,
     /// Whether any of them is in a text: one look for nearly all texts.
     any_token: Option<Regex>,
-    /// How to apply them to a body that passes in pieces, if that can be done.
-    streamed: Option<StreamedRules>,
 }
 
 /// A message whose secrets are gone.
@@ -167,11 +162,6 @@ impl Redaction {
             false => PresetKeys::default(),
         };
         let nonce = format!("{:016x}", crate::new_salt());
-        let is_only_for_relay = keys.is_empty() && values.is_empty() && paths.is_empty();
-        let streamed = match is_only_for_relay && presets == &[RedactionPreset::RelayTokens] {
-            true => Some(StreamedRules::new(&nonce).map_err(RedactionError::TooLarge)?),
-            false => None,
-        };
         let facts = RedactionFacts {
             nonce,
             presets: presets.iter().map(RedactionPreset::to_string).collect(),
@@ -185,19 +175,12 @@ impl Redaction {
             values: patterns,
             tokens,
             any_token,
-            streamed,
         };
         Ok(Some(Redaction(Arc::new(CompiledRedaction {
             rules: Arc::new(rules),
             mark: RedactionMark::for_peers(&facts.nonce).map_err(RedactionError::TooLarge)?,
             facts,
         }))))
-    }
-
-    /// A body that passes in pieces and is not kept. `None` if the rules are such that only a whole body can be looked through.
-    pub(crate) fn streamed_body(&self) -> Option<StreamedBody> {
-        let is_possible = self.0.rules.streamed.is_some();
-        is_possible.then(|| StreamedBody::new(self.clone()))
     }
 
     /// What a header says about it.
@@ -221,10 +204,6 @@ impl Redaction {
     }
 
     fn hits(&self, message: &Message) -> Vec<find::RedactionHit> {
-        let streamed = self.0.rules.streamed.as_ref();
-        if streamed.is_some_and(|rules| !rules.may_apply_to(message.raw())) {
-            return Vec::new();
-        }
         match message.kind() {
             Kind::Malformed => self.finder().in_text(message.raw()),
             _ => self.finder().in_message(message),

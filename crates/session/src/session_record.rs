@@ -335,7 +335,7 @@ impl SessionRecord {
         match &self.hide {
             None => Ok(record),
             Some(hide) => Ok(RecordedLine {
-                line: hide.line(&record.line, self.folder_at(record.offset))?,
+                line: hide.line(&record.line),
                 ..record
             }),
         }
@@ -361,11 +361,6 @@ impl SessionRecord {
         self.line(row.line())
     }
 
-    /// Where the side files of the line at `offset` are.
-    pub(crate) fn folder_at(&self, offset: u64) -> &Path {
-        self.file.folder_at(offset)
-    }
-
     pub(crate) fn file(&self) -> &RecordFile {
         &self.file
     }
@@ -386,15 +381,14 @@ impl SessionRecord {
     /// A row's line as a message; verdicts are not folded in.
     pub(crate) fn read_line(&self, row: &Row, line: &Bytes) -> Result<ProxyMessage, Error> {
         let offset = row.offset();
-        let mut message = read::message(line, self.folder_at(offset))
-            .map_err(|why| self.damaged_line(offset, why))?;
+        let mut message = read::message(line).map_err(|why| self.damaged_line(offset, why))?;
         // The line has no parent if it is that of the request or of the connection.
         message.parent = row.parent();
         Ok(message)
     }
 
     pub(crate) fn read_verdict(&self, line: &Bytes, offset: u64) -> Result<Verdict, Error> {
-        read::verdict(line, self.folder_at(offset)).map_err(|why| self.damaged_line(offset, why))
+        read::verdict(line).map_err(|why| self.damaged_line(offset, why))
     }
 
     fn damaged_line(&self, offset: u64, why: String) -> Error {
@@ -413,7 +407,7 @@ impl SessionRecord {
             .map_err(|error| Error::io("read", self.file.place(place.offset).0, error))?;
         match &self.hide {
             None => Ok(line.into()),
-            Some(hide) => hide.line(&line.into(), self.folder_at(place.offset)),
+            Some(hide) => Ok(hide.line(&line.into())),
         }
     }
 }

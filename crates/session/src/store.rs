@@ -54,7 +54,7 @@ pub struct RecordListing {
     pub server: PeerInfo,
     /// The server's command or URL.
     pub target: String,
-    /// Bytes, with side files, index, and other files next to it.
+    /// Bytes, with index, and other files next to it.
     pub bytes: u64,
 }
 

@@ -214,7 +214,7 @@ commands! {
         ReplayLive "replay-live" ["ctrl-r"] "Replay this message in its own session";
     }
     Records {
-        Save "save" ["S"] "Copy the record and its side files: `:save PATH`";
+        Save "save" ["S"] "Copy the record: `:save PATH`";
         Load "load" ["O"] "Open another record in a new tab: `:load PATH`";
         Export "export" ["X"] "Export the session as json, jsonl, har or md: `:export FORMAT PATH`, or `:export PATH` by its ending";
         Note "note" ["a"] "Write a note into the record: `:note TEXT`";

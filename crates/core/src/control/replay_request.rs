@@ -271,11 +271,12 @@ fn opening(
 }
 
 pub(super) fn bytes_of(recorded: &ProxyMessage) -> Result<Message, Fault> {
-    let bytes = recorded.raw.load().ok().filter(|bytes| !bytes.is_empty());
-    bytes.map(Message::parse).ok_or_else(|| {
+    let bytes = recorded.raw.to_bytes();
+    if bytes.is_empty() {
         let text = format!("the bytes of #{} were not kept", recorded.sequence);
-        Fault::new(Fault::NOT_KEPT, text)
-    })
+        return Err(Fault::new(Fault::NOT_KEPT, text));
+    }
+    Ok(Message::parse(bytes))
 }
 
 async fn find(control: &Arc<ProxyControl>, sequence: u64) -> Result<ReplaySource, Fault> {

@@ -138,9 +138,8 @@ impl MockRecording {
 
 /// The message, if its bytes are there and were not made unreadable.
 fn whole(message: &ProxyMessage) -> Option<Message> {
-    // Bytes that were lost load as none.
-    let bytes = message.raw.load().ok().filter(|bytes| !bytes.is_empty());
-    bytes.map(Message::parse)
+    let bytes = message.raw.to_bytes();
+    (!bytes.is_empty()).then(|| Message::parse(bytes))
 }
 
 /// One key a method, and the tool, prompt or resource that it is about.

@@ -306,9 +306,8 @@ fn opens(message: &Message) -> bool {
 fn bytes_of(recorded: &ProxyMessage) -> Option<Message> {
     // The client's own words, where somebody changed them on the way.
     let raw = recorded.original_raw.as_ref().unwrap_or(&recorded.raw);
-    // Bytes that were lost load as none.
-    let bytes = raw.load().ok().filter(|bytes| !bytes.is_empty());
-    bytes.map(Message::parse)
+    let bytes = raw.to_bytes();
+    (!bytes.is_empty()).then(|| Message::parse(bytes))
 }
 
 /// A message with ids of our own (its id, its progress token, the request that a cancel names), and what the server gave now

@@ -216,7 +216,7 @@ pub struct ProxyArgs {
     #[arg(long, help_heading = "Record")]
     pub no_record: bool,
 
-    /// Continue the record in another file when one has this size, with large bodies: bytes, or with K, M, G
+    /// Continue the record in another file when one has this size: bytes, or with K, M, G
     #[arg(
         long,
         value_name = "SIZE",

@@ -176,8 +176,8 @@ fn large_bodies_cross_both_ways_as_they_are() {
     let session = mcp_proxy_session::SessionRecord::open(&file).unwrap();
     let messages: Vec<_> = session.messages(0).map(Result::unwrap).collect();
     assert_eq!(messages.len(), 2);
-    assert!(messages[0].raw.load().unwrap() == ask.as_bytes());
-    assert!(messages[1].raw.load().unwrap() == big.as_bytes());
+    assert!(messages[0].raw.to_bytes() == ask.as_bytes());
+    assert!(messages[1].raw.to_bytes() == big.as_bytes());
     assert_eq!(messages[1].correlated_id, Some(messages[0].id));
 }
 

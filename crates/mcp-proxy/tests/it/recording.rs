@@ -5,7 +5,6 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use mcp_proxy_session::side_folder;
 use tempfile::TempDir;
 
 use crate::control::test_home::{PING, TestHome, until};
@@ -321,10 +320,8 @@ fn three_large_records(place: &TestStore) -> Vec<PathBuf> {
         sample.client(PING);
         sample.end();
         let path = sample.path().to_owned();
-        // Nothing of it is on the disk: the file is one hole.
-        let sides = side_folder(&path);
-        std::fs::create_dir_all(&sides).unwrap();
-        let hole = File::create(sides.join("1.raw")).unwrap();
+        // Nothing of it is on the disk: the file that goes with it is one hole.
+        let hole = File::create(path.with_extension("jsonl.torn")).unwrap();
         hole.set_len(900 << 20).unwrap();
         path
     };
@@ -343,7 +340,7 @@ fn a_run_that_starts_keeps_the_state_directory_under_two_gibibytes() {
         .spawn()
         .unwrap();
     until("the oldest is gone", || !paths[0].exists());
-    assert!(!side_folder(&paths[0]).exists());
+    assert!(!paths[0].with_extension("jsonl.torn").exists());
     drop(run.stdin.take());
     assert!(run.wait().unwrap().success());
     assert!(paths[1].exists() && paths[2].exists());

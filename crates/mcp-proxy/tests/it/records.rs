@@ -385,31 +385,6 @@ fn a_torn_record_that_may_not_be_written_to_is_only_reported() {
 }
 
 #[test]
-fn an_export_without_a_large_body_is_written_marked_and_a_failure() {
-    let place = place();
-    std::fs::remove_dir_all(place.path("session.jsonl.d")).unwrap();
-    for (format, marks) in [
-        ("json", &["\"missing\":{\"16\":70058}"][..]),
-        ("har", &["70058", "16.raw"]),
-        ("markdown", &["70058", "16.raw"]),
-    ] {
-        let ran = place.run(&["export", "session.jsonl", "--output-format", format]);
-        assert_eq!(ran.code, Some(1), "{format}");
-        assert!(ran.stderr.contains(" session.jsonl.d "), "{}", ran.stderr);
-        for mark in marks {
-            assert!(ran.stdout.contains(mark), "{}", ran.stdout);
-        }
-    }
-    let ran = place.run(&["export", "session.jsonl", "-o", "x.json"]);
-    assert_eq!(ran.code, Some(1));
-    assert!(ran.stderr.contains(" session.jsonl.d "), "{}", ran.stderr);
-    assert!(place.path("x.json").exists());
-    place.print(&["export", "session.jsonl", "--filter", ".sequence < 16"]);
-    // As it is with `inspect`, which cannot show it.
-    place.fail(&["inspect", "session.jsonl", "--seq", "16", "--raw"], 1);
-}
-
-#[test]
 fn words_are_found_however_their_letters_are_written() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.jsonl");

@@ -12,7 +12,7 @@ mod interventions;
 mod plan;
 mod timings;
 
-use super::{ExportFormat, ExportSummary};
+use super::ExportFormat;
 use crate::{Error, SessionNote, SessionRecord};
 use std::io::Write;
 
@@ -27,8 +27,7 @@ fn write(
     session: &SessionRecord,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<ExportSummary, Error> {
-    let mut exported = ExportSummary::default();
+) -> Result<(), Error> {
     let entries = plan::plan(session)?;
     write!(
         out,
@@ -40,7 +39,7 @@ fn write(
     for (index, planned) in entries.iter().enumerate() {
         out.write_all(if index == 0 { b"\n" } else { b",\n" })
             .map_err(Error::Output)?;
-        exported.missing += entry::write(session, planned, out)?;
+        entry::write(session, planned, out)?;
         super::report_progress(index + 1, entries.len(), progress);
     }
     out.write_all(b"\n]").map_err(Error::Output)?;
@@ -51,6 +50,5 @@ fn write(
         let notes: serde_json::Value = notes.iter().map(SessionNote::to_json).collect();
         write!(out, ",\"comment\":{comment},\"_notes\":{notes}").map_err(Error::Output)?;
     }
-    out.write_all(b"}}\n").map_err(Error::Output)?;
-    Ok(exported)
+    out.write_all(b"}}\n").map_err(Error::Output)
 }

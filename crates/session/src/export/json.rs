@@ -4,8 +4,8 @@
 //! wrote a message, what the proxy did with it, what caused it and what its server is called; under `redaction` where values were
 //! hidden; under `missing` which bodies are not there (`raw` is `null` then); under `notes` what people noted.
 
-use super::body::{self, has_missing_body, id, text, time, write_value};
-use super::{ExportFormat, ExportSummary, report_progress};
+use super::body::{self, id, text, time, write_value};
+use super::{ExportFormat, report_progress};
 use crate::index::Row;
 use crate::{Error, ProxyMessage, SessionNote, SessionRecord, Verdict, timestamp};
 use serde_json::{Map, Value, json};
@@ -23,7 +23,7 @@ fn write(
     session: &SessionRecord,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<ExportSummary, Error> {
+) -> Result<(), Error> {
     let head = session.session();
     write!(
         out,
@@ -38,7 +38,6 @@ fn write(
     .map_err(Error::Output)?;
     let mut redacted = Map::new();
     let mut missing = Map::new();
-    let mut exported = ExportSummary::default();
     for (index, message) in session.messages(0).enumerate() {
         let message = message?;
         out.write_all(if index == 0 { b"\n" } else { b",\n" })
@@ -50,7 +49,6 @@ fn write(
         if body::missing(&message.raw).is_some() {
             missing.insert(message.sequence.to_string(), message.raw.len().into());
         }
-        exported.missing += u64::from(has_missing_body(&message));
         report_progress(index + 1, session.len(), progress);
     }
     let mut metadata = head.metadata;
@@ -68,8 +66,7 @@ fn write(
         let notes: Vec<Value> = notes.iter().map(SessionNote::to_json).collect();
         metadata.insert("notes".to_owned(), notes.into());
     }
-    write_metadata(out, session, metadata)?;
-    Ok(exported)
+    write_metadata(out, session, metadata)
 }
 
 fn write_message(out: &mut dyn Write, message: &ProxyMessage) -> Result<(), Error> {

@@ -2,12 +2,12 @@
 //! last, folded, what the server wrote to stderr.
 //!
 //! Everything a peer sent is untrusted: in tables control characters and pipes are made harmless, and a body's fence is longer
-//! than any run of backticks inside it. Bodies in side files are shown by their beginning.
+//! than any run of backticks inside it. Long bodies are shown by their beginning.
 
 mod stderr_block;
 
-use super::body::{has_missing_body, missing};
-use super::{ExportFormat, ExportSummary, report_progress};
+use super::body::missing;
+use super::{ExportFormat, report_progress};
 use crate::filter::is_http_error;
 use crate::message::RawBody;
 use crate::session_record::RecordedLine;
@@ -18,12 +18,13 @@ use crate::{
 use mcp_proxy_wire::{Direction, Kind};
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 use stderr_block::StderrBlock;
 
-/// How much of a side file is shown.
-const EXCERPT: u64 = 8 * 1024;
+/// A body longer than this is shown by its beginning.
+const LONGEST_BODY: usize = 64 * 1024;
+const EXCERPT: usize = 8 * 1024;
 /// How much of a server's error text stands in the table.
 const ERROR_TEXT: usize = 100;
 
@@ -57,8 +58,7 @@ fn write(
     session: &SessionRecord,
     out: &mut dyn Write,
     progress: &mut dyn FnMut(u64, u64),
-) -> Result<ExportSummary, Error> {
-    let mut exported = ExportSummary::default();
+) -> Result<(), Error> {
     let put =
         |out: &mut dyn Write, text: &str| out.write_all(text.as_bytes()).map_err(Error::Output);
     let total = session.len() * 2;
@@ -97,14 +97,12 @@ fn write(
     put(out, "\n## Message bodies\n")?;
     for index in 0..session.len() {
         let told = session.message_with_context(index)?;
-        exported.missing += u64::from(has_missing_body(&told.message));
         let notes = notes.iter();
         let notes = notes.filter(|note| note.sequence == Some(told.message.sequence));
         write_body(out, &told, &servers, notes)?;
         report_progress(session.len() + index + 1, total, progress);
     }
-    stderr.write(session, out)?;
-    Ok(exported)
+    stderr.write(session, out)
 }
 
 fn head(session: &SessionRecord) -> String {
@@ -249,10 +247,10 @@ fn write_body<'n>(
     }
     if let Some(original) = &message.original_raw {
         text.push_str("As received:\n\n");
-        fenced(&mut text, original)?;
+        fenced(&mut text, original);
         text.push_str("\nAs forwarded:\n\n");
     }
-    fenced(&mut text, &message.raw)?;
+    fenced(&mut text, &message.raw);
     out.write_all(text.as_bytes()).map_err(Error::Output)
 }
 
@@ -262,35 +260,29 @@ fn longest_run(text: &str) -> usize {
 }
 
 /// The body between fences that it cannot close.
-fn fenced(text: &mut String, raw: &RawBody) -> Result<(), Error> {
-    let mut rest = None;
+fn fenced(text: &mut String, raw: &RawBody) {
+    let start = |bytes: &[u8]| {
+        let shown = match bytes.len() > LONGEST_BODY {
+            true => &bytes[..EXCERPT],
+            false => bytes,
+        };
+        String::from_utf8_lossy(shown).into_owned()
+    };
     let (language, body) = match (missing(raw), raw) {
         (Some(text), _) => ("text", text),
-        (None, RawBody::Lost { .. }) => ("text", String::new()),
-        (None, RawBody::Json(bytes)) => ("json", String::from_utf8_lossy(bytes).into_owned()),
-        (None, RawBody::Text(body)) => ("text", body.clone()),
+        (None, RawBody::NotStored { .. }) => ("text", String::new()),
+        (None, RawBody::Json(bytes)) => ("json", start(bytes)),
+        (None, RawBody::Text(body)) => ("text", start(body.as_bytes())),
         (None, RawBody::Binary(bytes)) => {
             ("text", format!("{} bytes that are not text", bytes.len()))
-        }
-        (None, RawBody::Side { path, len }) => {
-            let failed = |error| Error::io("read", path, error);
-            let mut start = Vec::new();
-            let body = raw.reader().map_err(failed)?;
-            body.take(EXCERPT).read_to_end(&mut start).map_err(failed)?;
-            rest = Some((len.saturating_sub(start.len() as u64), path));
-            ("text", String::from_utf8_lossy(&start).into_owned())
         }
     };
     let fence = "`".repeat(longest_run(&body).max(2) + 1);
     let _ = writeln!(text, "{fence}{language}\n{body}\n{fence}");
-    if let Some((rest, path)) = rest.filter(|(rest, _)| *rest > 0) {
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        let _ = writeln!(text, "\n… and {rest} more bytes in `{name}`.");
+    let bytes = raw.bytes().unwrap_or_default().len();
+    if bytes > LONGEST_BODY && !matches!(raw, RawBody::Binary(_)) {
+        let _ = writeln!(text, "\n… and {} more bytes.", bytes - EXCERPT);
     }
-    Ok(())
 }
 
 /// One line of the list of everything that is not a message.

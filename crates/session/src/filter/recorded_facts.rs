@@ -1,7 +1,6 @@
 //! Facts about a message that is in a record.
 
 use std::borrow::Cow;
-use std::path::Path;
 
 use bytes::Bytes;
 use mcp_proxy_wire::{Id, Message, PartialHead};
@@ -10,12 +9,8 @@ use super::Filter;
 use super::facts::{EnvelopeFacts, MessageFacts, MessageFlags, RequestFacts};
 use super::pattern::Pattern;
 use crate::index::Row;
-use crate::message::{ProxyMessage, RawBody};
-use crate::session_record::read::side_body;
+use crate::message::ProxyMessage;
 use crate::{Error, MessageWithContext, SessionRecord, line_members};
-
-/// A body in a side file is read for a program up to this size; of a larger one only the head is known.
-const LARGEST: u64 = 16 << 20;
 
 /// A message read from its line, as it was received: verdicts are not folded in.
 pub(super) struct RecordedMessage<'s> {
@@ -32,12 +27,10 @@ impl<'s> RecordedMessage<'s> {
         line: &Bytes,
     ) -> Result<RecordedMessage<'s>, Error> {
         let read = session.read_line(row, line)?;
-        let at_hand = !matches!(read.raw, RawBody::Lost { .. }) && read.raw.len() <= LARGEST;
-        // A body that cannot be read is like one that is too large: what its line tells is known.
-        let body = at_hand.then(|| read.raw.load().ok()).flatten();
-        let head = body.is_none().then(|| head_of(&read));
+        // Of a body that was not stored, what its line tells is known.
+        let head = read.raw.bytes().is_none().then(|| head_of(&read));
         Ok(RecordedMessage {
-            message: Message::parse(body.unwrap_or_default()),
+            message: Message::parse(read.raw.to_bytes()),
             read,
             head,
             server: session.server_name(row.connection()),
@@ -71,10 +64,7 @@ impl Filter {
         let read = &told.message;
         let raw = read.original_raw.as_ref().unwrap_or(&read.raw);
         let head = raw.bytes().is_none().then(|| head_of(read));
-        let message = Message::parse(match raw {
-            RawBody::Json(bytes) => bytes.clone(),
-            other => other.bytes().unwrap_or_default().to_vec().into(),
-        });
+        let message = Message::parse(raw.to_bytes());
         let asked = told.request.as_ref();
         let asked = (
             asked.map(|asked| asked.method.as_str()),
@@ -152,7 +142,7 @@ impl SessionRecord {
 }
 
 /// Whether a pattern is in the message that a line holds.
-pub(super) fn has_pattern(folder: &Path, pattern: &Pattern, line: &[u8]) -> bool {
+pub(super) fn has_pattern(pattern: &Pattern, line: &[u8]) -> bool {
     let mut members = line_members::LineMembers::new(line);
     while let Some(key) = members.next_key() {
         if key == b"raw" {
@@ -169,10 +159,6 @@ pub(super) fn has_pattern(folder: &Path, pattern: &Pattern, line: &[u8]) -> bool
                 let text = line_members::string(value).unwrap_or_default();
                 let bytes = base64::engine::general_purpose::STANDARD.decode(text);
                 return bytes.is_ok_and(|bytes| pattern.is_in(&bytes));
-            }
-            b"raw_ref" => {
-                let body = side_body(value, folder);
-                return body.is_ok_and(|body| pattern.is_in_body(&body));
             }
             _ => {}
         }

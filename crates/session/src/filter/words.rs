@@ -2,19 +2,16 @@
 //!
 //! "Somewhere" is the method, the name (tool, prompt, resource), of an answer those of the request it answers, the JSON-RPC
 //! id, or the body, as it was sent and with its escapes resolved: whether a peer writes `ü` or `\\u00fc`, `/` or `\\/` does not matter. A word never matches the record's own
-//! envelope. Large bodies are searched in their side files.
+//! envelope.
 
 mod escapes;
 
 use super::MessageFacts;
 use crate::index::Row;
-use crate::session_record::read::side_body;
-use crate::{RawBody, SessionRecord, line_members};
-use escapes::{LONGEST, may_hide, resolved};
+use crate::{SessionRecord, line_members};
+use escapes::{may_hide, resolved};
 use mcp_proxy_wire::Kind;
 use std::cell::OnceCell;
-use std::io::Read;
-use std::path::Path;
 
 /// Words that must all occur.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -87,9 +84,8 @@ impl Words {
 }
 
 /// Whether each occurs in the message that a record line holds.
-pub(super) fn are_in_line(folder: &Path, words: &[&str], line: &[u8]) -> bool {
+pub(super) fn are_in_line(words: &[&str], line: &[u8]) -> bool {
     let mut searched: Vec<SearchText<'_>> = Vec::with_capacity(4);
-    let mut side = None;
     let mut members = line_members::LineMembers::new(line);
     while let Some(key) = members.next_key() {
         if matches!(key, b"raw" | b"raw_text" | b"raw_b64") {
@@ -101,14 +97,11 @@ pub(super) fn are_in_line(folder: &Path, words: &[&str], line: &[u8]) -> bool {
             b"jsonrpc_id" | b"client_id" | b"method" | b"name" => {
                 searched.push(SearchText::new(value))
             }
-            b"raw_ref" => side = side_body(value, folder).ok(),
             _ => {}
         }
     }
-    words.iter().all(|word| {
-        searched.iter().any(|bytes| bytes.have(word))
-            || side.as_ref().is_some_and(|body| body_contains(body, word))
-    })
+    let is_in = |word: &&str| searched.iter().any(|bytes| bytes.have(word));
+    words.iter().all(is_in)
 }
 
 impl<'a> SearchText<'a> {
@@ -142,44 +135,9 @@ fn contains(bytes: &[u8], word: &str) -> bool {
         .any(|at| bytes[at..at + word.len()].eq_ignore_ascii_case(word))
 }
 
-fn body_contains(body: &RawBody, word: &str) -> bool {
-    let Ok(mut file) = body.reader() else {
-        return false;
-    };
-    let mut buffer = vec![0; 1 << 20];
-    let mut kept = 0;
-    loop {
-        match file.read(&mut buffer[kept..]) {
-            Ok(0) | Err(_) => return false,
-            Ok(read) => {
-                let end = kept + read;
-                if SearchText::new(&buffer[..end]).have(word) {
-                    return true;
-                }
-                // A word may lie across two reads, all of it in escapes.
-                let most = end.min(buffer.len() / 2);
-                kept = (word.len() * LONGEST).min(most);
-                // Backslashes are read in pairs, from the first of them.
-                while kept < most && buffer[end - kept - 1] == b'\\' {
-                    kept += 1;
-                }
-                buffer.copy_within(end - kept..end, 0);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
-
-    fn body_in(file: &tempfile::NamedTempFile) -> RawBody {
-        RawBody::Side {
-            path: file.path().to_owned(),
-            len: file.as_file().metadata().unwrap().len(),
-        }
-    }
 
     #[test]
     fn words_match_in_any_case() {
@@ -219,34 +177,5 @@ mod tests {
         for word in [r"back\\\slash", "q'uo", "a//b"] {
             assert!(!Words::new(word).are_in(&[body]), "{word}");
         }
-    }
-
-    #[test]
-    fn an_escaped_word_across_two_reads_of_a_side_file() {
-        for before in 0..24 {
-            let mut file = tempfile::NamedTempFile::new().unwrap();
-            let mut body = vec![b'.'; (1 << 20) - before];
-            body.extend_from_slice(br"\u00fc\ud83d\ude00....");
-            file.write_all(&body).unwrap();
-            assert!(body_contains(&body_in(&file), "ü😀"), "{before}");
-            assert!(!body_contains(&body_in(&file), "üü"));
-            body.truncate((1 << 20) - before);
-            body.extend_from_slice(br#"back\\\\slash\/\"...."#);
-            std::fs::write(file.path(), &body).unwrap();
-            assert!(
-                body_contains(&body_in(&file), r#"back\\slash/""#),
-                "{before}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_word_across_two_reads_of_a_side_file() {
-        let mut file = tempfile::NamedTempFile::new().unwrap();
-        let mut body = vec![b'.'; (1 << 20) - 3];
-        body.extend_from_slice(b"neeDLE....");
-        file.write_all(&body).unwrap();
-        assert!(body_contains(&body_in(&file), "needle"));
-        assert!(!body_contains(&body_in(&file), "needles"));
     }
 }

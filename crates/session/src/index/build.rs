@@ -109,7 +109,7 @@ impl Index {
         let mut about = None;
         let mut flag = None;
         while let Some(key) = members.next_key() {
-            if matches!(key, b"raw" | b"raw_text" | b"raw_b64" | b"raw_ref") {
+            if matches!(key, b"raw" | b"raw_text" | b"raw_b64") {
                 flag = flag.or(Some(Flag::Modified));
                 break;
             }

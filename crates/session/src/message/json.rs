@@ -11,7 +11,6 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use mcp_proxy_wire::{Message, json_string};
 use serde_json::{Map, Value, json};
-use std::path::Path;
 use std::time::Duration;
 
 /// A message together with what only its neighbours in the record tell.
@@ -120,7 +119,7 @@ impl MessageWithContext {
 
     /// Reads such a line back.
     pub fn from_json(line: &Bytes) -> Result<MessageWithContext, String> {
-        let mut message = crate::session_record::read_line(line, Path::new(""))?;
+        let mut message = crate::session_record::read_line(line)?;
         let record = RecordedLine {
             offset: 0,
             line: line.clone(),
@@ -174,11 +173,14 @@ impl MessageWithContext {
     }
 }
 
-/// A body as a member of a JSON object, as the record does it: `"raw":…` byte for byte, else `raw_text`, `raw_b64`, or
-/// where it is.
+/// A body as a member of a JSON object, as the record does it: `"raw":…` byte for byte, else `raw_text` or `raw_b64`. One that was
+/// not stored is `null`.
 pub fn raw_member(raw: &RawBody) -> Vec<u8> {
     let mut line = JsonObjectWriter(Vec::new());
-    line.body("", raw);
+    match raw {
+        RawBody::NotStored { .. } => line.verbatim("raw", b"null"),
+        stored => line.body("", stored),
+    }
     line.0.split_off(1)
 }
 
@@ -224,7 +226,7 @@ impl JsonObjectWriter {
         self.verbatim("parts", &list);
     }
 
-    /// As the record does it: `raw` byte for byte, else `raw_text`, `raw_b64`, or where it is.
+    /// As the record does it: `raw` byte for byte, else `raw_text` or `raw_b64`.
     fn body(&mut self, prefix: &str, raw: &RawBody) {
         let key = |ending: &str| format!("{prefix}raw{ending}");
         match raw {
@@ -234,13 +236,7 @@ impl JsonObjectWriter {
             RawBody::Json(bytes) => self.value(&key("_text"), String::from_utf8_lossy(bytes)),
             RawBody::Text(text) => self.value(&key("_text"), text.as_str()),
             RawBody::Binary(bytes) => self.value(&key("_b64"), STANDARD.encode(bytes)),
-            RawBody::Side { path, len } => {
-                self.value(
-                    &key("_ref"),
-                    json!({"file": path.to_string_lossy(), "len": len}),
-                );
-            }
-            RawBody::Lost { len } => self.value(&key("_ref"), json!({"file": null, "len": len})),
+            RawBody::NotStored { .. } => {}
         }
     }
 }

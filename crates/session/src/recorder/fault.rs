@@ -1,4 +1,4 @@
-//! What went wrong while recording, shared between the recorder, its side files and the thread that syncs.
+//! What went wrong while recording, shared between the recorder and the thread that syncs.
 //!
 //! Under `warn` the first failure is kept until someone asks for it, once; later ones are the same trouble and stay silent until
 //! recording works again.

@@ -9,7 +9,7 @@ use crate::credential_redaction::CredentialRedaction;
 use crate::json::{push_base64, push_escaped, push_octets, push_string, push_u64};
 use crate::record_input::{NewBatchPart, NewBody, NewMessage, NewVerdict, ReplayOrigin};
 use crate::timestamp::TimestampWriter;
-use crate::{MessageId, PeerInfo, RedactedMessage, Redaction, SideName};
+use crate::{MessageId, PeerInfo, RedactedMessage, Redaction};
 use bytes::Bytes;
 use mcp_proxy_wire::{Field, Id, Message, Origin};
 use std::borrow::Cow;
@@ -26,14 +26,6 @@ pub(super) struct RecordLineWriter {
     /// Values hidden in this line that it has not told yet.
     untold: u32,
     stamps: TimestampWriter,
-}
-
-/// A body's place in its line.
-#[derive(Clone, Copy)]
-pub(super) enum BodyPlacement<'a> {
-    Inline(&'a Message),
-    Side(&'a SideName, u64),
-    Empty,
 }
 
 impl RecordLineWriter {
@@ -186,12 +178,7 @@ impl RecordLineWriter {
     }
 
     /// A `msg` line.
-    pub(super) fn message(
-        &mut self,
-        message: &NewMessage<'_>,
-        stored: BodyPlacement<'_>,
-        hidden: LineRedaction,
-    ) {
+    pub(super) fn message(&mut self, message: &NewMessage<'_>, hidden: LineRedaction) {
         self.open("msg", message.time);
         self.body_hidden = hidden != LineRedaction::Nothing;
         self.number("sequence", message.sequence);
@@ -230,18 +217,15 @@ impl RecordLineWriter {
         }
         self.hidden(hidden.count());
         self.redacted();
-        match stored {
-            BodyPlacement::Inline(body) => {
+        match message.body {
+            NewBody::Whole(body) => {
                 self.number("len", body.raw().len() as u64);
                 let encoded = self.envelope(message.envelope);
-                self.body("raw", body, encoded);
+                if hidden != LineRedaction::Body {
+                    self.body("raw", body, encoded);
+                }
             }
-            BodyPlacement::Side(name, len) => {
-                self.number("len", len);
-                self.side("raw_ref", name, len);
-                self.envelope(message.envelope);
-            }
-            BodyPlacement::Empty => {
+            NewBody::Empty => {
                 self.number("len", 0);
                 self.envelope(message.envelope);
                 self.out.extend_from_slice(b",\"raw_text\":\"\"");
@@ -267,20 +251,6 @@ impl RecordLineWriter {
                     }
                 }
             }
-            NewBody::Large { head, .. } => {
-                self.word("kind", head.kind.as_str());
-                if let Some(id) = &head.id {
-                    self.token(id.token(), true);
-                }
-                if let Some(method) = &head.method {
-                    self.key("method");
-                    push_string(&mut self.out, method);
-                }
-                if let Some(name) = &head.name {
-                    self.key("name");
-                    push_string(&mut self.out, name);
-                }
-            }
             NewBody::Empty => self.word("kind", "other"),
         }
     }
@@ -301,7 +271,6 @@ impl RecordLineWriter {
     fn client_id(&mut self, id: &Id, body: &NewBody<'_>) {
         let received = match body {
             NewBody::Whole(message) => message.id_token(),
-            NewBody::Large { head, .. } => head.id.as_ref().map(Id::token),
             NewBody::Empty => None,
         };
         let is_secret = |redaction: &Redaction| {
@@ -391,17 +360,6 @@ impl RecordLineWriter {
             }
             self.out.push(b'}');
         }
-        self.out.push(b'}');
-    }
-
-    pub(super) fn side(&mut self, key: &str, name: &SideName, len: u64) {
-        self.key(key);
-        self.out.extend_from_slice(b"{\"file\":");
-        match name.as_str() {
-            Some(name) => push_string(&mut self.out, name),
-            None => self.out.extend_from_slice(b"null"),
-        }
-        self.number("len", len);
         self.out.push(b'}');
     }
 

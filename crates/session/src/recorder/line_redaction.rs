@@ -2,12 +2,11 @@
 //!
 //! The head of a line (id, method, name) is read from what is left, so it tells nothing that the body does not.
 
-use super::side_file::RedactedSide;
 use super::transport_envelope::is_encoded;
 use crate::Redaction;
 use crate::record_input::{NewBatchPart, NewBody, NewMessage, NewVerdict};
 use bytes::Bytes;
-use mcp_proxy_wire::{Message, PartialHead};
+use mcp_proxy_wire::Message;
 
 /// What a `msg` line does not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,33 +35,15 @@ pub(super) fn redact_message(
     redaction: &Redaction,
     store: impl FnOnce(&NewMessage<'_>, LineRedaction),
 ) {
-    let held;
     let body = match message.body {
         NewBody::Whole(body) => body,
-        NewBody::Large { file, head, .. } => match (file.held(), file.redacted()) {
-            (Some(body), _) => {
-                held = Message::parse(body.clone());
-                &held
-            }
-            (None, Some(RedactedSide { len, hidden })) => {
-                let head = &shown_head(head, redaction);
-                let body = NewBody::Large { file, len, head };
-                let message = &NewMessage { body, ..*message };
-                return store(message, LineRedaction::Values(hidden));
-            }
-            (None, None) => return store(message, LineRedaction::Nothing),
-        },
         NewBody::Empty => return store(message, LineRedaction::Nothing),
     };
-    let whole = NewMessage {
-        body: NewBody::Whole(body),
-        ..*message
-    };
     if is_encoded(message.envelope) {
-        return store(&whole, LineRedaction::Body);
+        return store(message, LineRedaction::Body);
     }
     let Some(redacted) = redaction.message(body) else {
-        return store(&whole, LineRedaction::Nothing);
+        return store(message, LineRedaction::Nothing);
     };
     let parts = parts(message.parts, &redacted.message);
     let shown = NewMessage {
@@ -71,18 +52,6 @@ pub(super) fn redact_message(
         ..*message
     };
     store(&shown, LineRedaction::Values(redacted.count));
-}
-
-/// The head of a body that has passed, without what must not be shown.
-fn shown_head(head: &PartialHead, redaction: &Redaction) -> PartialHead {
-    let is_shown = |text: &[u8]| redaction.masked(text).is_none();
-    let is_text_shown = |text: &String| is_shown(text.as_bytes());
-    PartialHead {
-        id: head.id.clone().filter(|id| is_shown(id.token())),
-        method: head.method.clone().filter(is_text_shown),
-        name: head.name.clone().filter(is_text_shown),
-        ..head.clone()
-    }
 }
 
 /// The parts of a batch, as what is left of it tells them.

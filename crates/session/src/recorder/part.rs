@@ -21,8 +21,6 @@ pub(super) struct RecordParts {
     paths: Vec<PathBuf>,
     /// Bytes that a part may have.
     limit: Option<u64>,
-    /// Bytes of side files of this part.
-    side_bytes: u64,
     /// Messages in this part.
     pub(super) messages: u64,
     /// The `open` lines of the connections that are open.
@@ -36,7 +34,6 @@ impl RecordParts {
             header: header.clone(),
             paths: vec![path.to_path_buf()],
             limit,
-            side_bytes: 0,
             messages: 0,
             connections: BTreeMap::new(),
             is_new: false,
@@ -45,10 +42,6 @@ impl RecordParts {
 
     pub(super) fn paths(&self) -> &[PathBuf] {
         &self.paths
-    }
-
-    pub(super) fn add_side_bytes(&mut self, bytes: u64) {
-        self.side_bytes += bytes;
     }
 
     /// Keeps the line of a connection as long as that is open.
@@ -71,7 +64,6 @@ impl RecordParts {
 
     /// The last file was removed, and is another one now. Returns its number and the name of the file before it.
     pub(super) fn replace_last(&mut self, path: &Path) -> (u32, Option<String>) {
-        self.side_bytes = 0;
         self.paths.pop();
         let before = self.paths.last().and_then(|path| path.file_name());
         let previous = before.map(|name| name.to_string_lossy().into_owned());
@@ -80,14 +72,12 @@ impl RecordParts {
     }
 
     fn is_full(&self, file_bytes: u64) -> bool {
-        let is_over = |limit| file_bytes.saturating_add(self.side_bytes) >= limit;
-        self.messages > 0 && self.limit.is_some_and(is_over)
+        self.messages > 0 && self.limit.is_some_and(|limit| file_bytes >= limit)
     }
 }
 
 impl Recorder {
-    /// Begins a new part if this one is full. Lines that wait to be written name side files of this part, so it is put off
-    /// until there are none.
+    /// Begins a new part if this one is full and all its lines are written.
     pub(super) fn begin_part_if_full(&mut self, time: SystemTime) {
         let is_settled = self.lines.out.is_empty() && self.lost == 0 && !self.torn;
         if !is_settled || !self.parts.is_full(self.good) {
@@ -123,9 +113,7 @@ impl Recorder {
         lock::release_lock(&self.file);
         self.file = file;
         self.good = 0;
-        self.folder = None;
         self.parts.paths.push(path);
-        self.parts.side_bytes = 0;
         self.parts.messages = 0;
         self.parts.is_new = true;
         self.open_connections_again();

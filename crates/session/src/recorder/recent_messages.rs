@@ -1,11 +1,10 @@
 //! The last lines of a run that keeps no record, in memory and bounded by bytes, so that a viewer has something to show.
 //!
-//! They are the record's own lines, made by the same writer: what is masked or redacted in a record is here too. Bodies over
-//! [`SIDE_LIMIT`], which a record keeps in side files, are not kept; neither are lines other than messages and verdicts.
+//! They are the record's own lines, made by the same writer: what is masked or redacted in a record is here too. Lines other
+//! than messages and verdicts are not kept.
 
-use super::line::{BodyPlacement, RecordLineWriter};
+use super::line::RecordLineWriter;
 use super::line_redaction::{self, LineRedaction};
-use super::{SIDE_LIMIT, SideFile, SideName};
 use crate::credential_redaction::CredentialRedaction;
 use crate::line_members::{self, LineMembers};
 use crate::message::{MessageWithContext, RequestSummary};
@@ -16,7 +15,6 @@ use bytes::Bytes;
 use mcp_proxy_wire::{Message, TransportEnvelope};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -93,33 +91,14 @@ impl RecentMessages {
         }
     }
 
-    /// A body that is cut through, as far as it is needed.
-    pub(super) fn side_file(&self) -> SideFile {
-        let nowhere = SideFile::nowhere();
-        match &self.lines.redaction {
-            None => nowhere,
-            Some(redaction) => nowhere.with_redaction(redaction),
-        }
-    }
-
     fn keep(&mut self, message: &NewMessage<'_>, hidden: LineRedaction) {
-        let stored = match message.body {
-            NewBody::Whole(body) if hidden == LineRedaction::Body => {
-                BodyPlacement::Side(&SideName::NONE, body.raw().len() as u64)
-            }
-            NewBody::Whole(body) if body.raw().len() <= SIDE_LIMIT => BodyPlacement::Inline(body),
-            NewBody::Whole(body) => BodyPlacement::Side(&SideName::NONE, body.raw().len() as u64),
-            NewBody::Large { file, len, .. } => BodyPlacement::Side(file, len),
-            NewBody::Empty
-                if !matches!(
-                    message.envelope,
-                    TransportEnvelope::Line(_) | TransportEnvelope::Bare
-                ) =>
-            {
-                return;
-            }
-            NewBody::Empty => BodyPlacement::Empty,
-        };
+        let is_bare = matches!(
+            message.envelope,
+            TransportEnvelope::Line(_) | TransportEnvelope::Bare
+        );
+        if matches!(message.body, NewBody::Empty) && !is_bare {
+            return;
+        }
         // The line tells it itself: no `open` line is kept, and its request may not be either.
         let request = message
             .answered_request
@@ -129,7 +108,7 @@ impl RecentMessages {
             .or_else(|| self.kept[request?].parent)
             .or_else(|| self.parents.get(&message.connection).copied());
         let message = &NewMessage { parent, ..*message };
-        self.lines.message(message, stored, hidden);
+        self.lines.message(message, hidden);
         let line = self.take_line();
         self.bytes += line.len() + OVERHEAD;
         self.kept.push_back(RecentMessage {
@@ -161,12 +140,8 @@ impl RecentMessages {
         let lines = &mut self.lines;
         lines.open_verdict(act, redacted);
         for (key, raw) in [("original_raw", &act.original_raw), ("raw", &act.raw)] {
-            match raw {
-                Some(raw) if raw.len() > SIDE_LIMIT => {
-                    lines.side(&format!("{key}_ref"), &SideName::NONE, raw.len() as u64);
-                }
-                Some(raw) => lines.body_or_text(key, &Message::parse(raw.clone()), true),
-                None => {}
+            if let Some(raw) = raw {
+                lines.body_or_text(key, &Message::parse(raw.clone()), true);
             }
         }
         lines.close();
@@ -250,9 +225,9 @@ impl RecentMessages {
     }
 
     fn build_message(&self, kept: &RecentMessage) -> Result<MessageWithContext, String> {
-        let mut message = read_line(&kept.line, Path::new(""))?;
+        let mut message = read_line(&kept.line)?;
         for verdict in &kept.verdicts {
-            message.apply_verdict(read_verdict(verdict, Path::new(""))?);
+            message.apply_verdict(read_verdict(verdict)?);
         }
         let request = message.answers.and_then(|asked| self.find(asked));
         Ok(MessageWithContext {
@@ -423,19 +398,5 @@ mod tests {
         let shown = told.to_json(BodyInclusion::Include);
         let read = MessageWithContext::from_json(&shown.into()).unwrap();
         assert_eq!(read.message.redacted, 2);
-    }
-
-    #[test]
-    fn large_bodies_are_not_kept() {
-        let mut ring = RecentMessages::new(1 << 20, CredentialRedaction::none(), None);
-        let body = format!(
-            "{{\"method\":\"x\",\"params\":\"{}\"}}",
-            "x".repeat(SIDE_LIMIT)
-        );
-        put(&mut ring, 1, &body, None);
-        let told = ring.message_with_context(1).unwrap().unwrap();
-        assert_eq!(told.message.len, body.len() as u64);
-        assert_eq!(told.message.raw.bytes(), None);
-        assert!(ring.bytes() < 1_000);
     }
 }

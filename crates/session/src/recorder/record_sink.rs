@@ -2,8 +2,7 @@
 //!
 //! The pipeline records in one way, whichever it is.
 
-use super::{RecentMessages, Recorder, SideFile};
-use crate::Error;
+use super::{RecentMessages, Recorder};
 use crate::record_input::{NewMessage, NewVerdict, RecordEvent};
 use std::time::SystemTime;
 
@@ -46,14 +45,6 @@ impl RecordSink {
         match self {
             RecordSink::File(recorder) => recorder.record_event(time, io),
             RecordSink::Memory(ring) => ring.record_event(time, io),
-        }
-    }
-
-    /// See [`Recorder::side_file`]. A ring keeps no large bodies.
-    pub fn side_file(&mut self) -> Result<SideFile, Error> {
-        match self {
-            RecordSink::File(recorder) => recorder.side_file(),
-            RecordSink::Memory(ring) => Ok(ring.side_file()),
         }
     }
 

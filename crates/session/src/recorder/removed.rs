@@ -55,7 +55,6 @@ impl Recorder {
                 .header
                 .line(&self.lines.masks, self.lines.redaction.as_ref(), &part);
         self.path = path;
-        self.folder = None;
         (self.good, self.torn) = (0, false);
         // The record says so too, with a `gap` line.
         self.lost += std::mem::take(&mut self.parts.messages);

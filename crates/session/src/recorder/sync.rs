@@ -55,8 +55,6 @@ struct State {
     ended: Vec<SyncTarget>,
     /// The writes that are on the disk.
     synced: u64,
-    /// Side files that are named by what is written and must be on the disk with it.
-    sides: Vec<File>,
     waiting: Vec<Waker>,
     /// Why nothing will be synced any more.
     failed: Option<String>,
@@ -82,11 +80,6 @@ impl DiskSync {
             state.waiting.push(cx.waker().clone());
         }
         Poll::Pending
-    }
-
-    /// A side file is whole. It reaches the disk before what is written next counts as synced.
-    pub(super) fn add_side(&self, file: File) {
-        self.0.lock().sides.push(file);
     }
 
     /// Something was written. Takes the lock only if the thread has nothing to do yet.
@@ -130,7 +123,6 @@ impl SyncThread {
                 target,
                 ended: Vec::new(),
                 synced: 0,
-                sides: Vec::new(),
                 waiting: Vec::new(),
                 failed: None,
                 stop: false,
@@ -174,11 +166,8 @@ impl SyncTarget {
     }
 
     fn sync(&self) -> Result<(), Error> {
-        self.file.sync_data().map_err(|error| self.failed(error))
-    }
-
-    fn failed(&self, error: io::Error) -> Error {
-        Error::io("force onto the disk", &self.path, error)
+        let synced = self.file.sync_data();
+        synced.map_err(|error| Error::io("force onto the disk", &self.path, error))
     }
 }
 
@@ -215,16 +204,13 @@ impl SyncSignal {
             // A swap, so that it also sees the write of a thread that found `busy` set and therefore woke nobody.
             self.busy.swap(false, Ordering::AcqRel);
             let upto = self.written.load(Ordering::Acquire);
-            let sides = std::mem::take(&mut state.sides);
             // Together with `upto`: what was written until then is in these files.
             let ended = std::mem::take(&mut state.ended);
             let target = state.target.clone();
             drop(state);
-            let synced = sides.iter().try_for_each(File::sync_data);
-            let synced = synced.map_err(|error| target.failed(error));
-            let synced = synced.and_then(|()| ended.iter().try_for_each(SyncTarget::sync));
+            let synced = ended.iter().try_for_each(SyncTarget::sync);
             let synced = synced.and_then(|()| target.sync());
-            drop((sides, ended, target));
+            drop((ended, target));
             state = self.lock();
             state.synced = upto;
             if let Err(error) = synced {

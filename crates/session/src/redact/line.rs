@@ -1,23 +1,20 @@
 //! Redaction of lines that are written already: what an export with rules of its own shows of a record.
 //!
-//! A line is rewritten member by member. Its bodies are looked through like those of new messages, large ones come out of their
-//! side files into the line (the files are not redacted, and an export must not lead to them), and the head tells what the body
-//! tells now. What needs no change is copied as it stands.
+//! A line is rewritten member by member. Its bodies are looked through like those of new messages, and the head tells what the
+//! body tells now. What needs no change is copied as it stands.
 
 use super::{Redaction, repeats_body};
+use crate::REDACTED_CREDENTIAL;
 use crate::json::{push_base64, push_escaped, push_octets, push_string, push_u64};
 use crate::line_members::{self, LineMembers};
 use crate::message::RawBody;
-use crate::private_files::is_absent;
 use crate::recorder::subject_name;
 use crate::session_record::read;
-use crate::{Error, REDACTED_CREDENTIAL};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use mcp_proxy_wire::Message;
 use serde_json::{Map, Value};
-use std::path::Path;
 
 /// A line in the making.
 struct RedactedLineWriter<'a> {
@@ -34,24 +31,22 @@ enum RedactedBody {
     Shown(Message),
     /// Never stored, or of a form that cannot be looked through.
     Withheld(u64),
-    /// Its side file is gone: the name of that is all there is to tell.
-    Gone(String, u64),
 }
 
 impl Redaction {
-    /// The line as it may be shown. `folder` is where its side files are.
-    pub(crate) fn line(&self, line: &Bytes, folder: &Path) -> Result<Bytes, Error> {
+    /// The line as it may be shown.
+    pub(crate) fn line(&self, line: &Bytes) -> Bytes {
         let rewritten = match line_members::record_type(line) {
             Some(b"session") => self.session_line(line),
-            Some(b"msg") => self.message_line(line, folder)?,
-            Some(b"act") => self.act_line(line, folder)?,
+            Some(b"msg") => self.message_line(line),
+            Some(b"act") => self.act_line(line),
             Some(_) => self.other_line(line),
             None => match self.message(&Message::parse(line.clone())) {
-                Some(redacted) => return Ok(redacted.message.into_raw()),
-                None => return Ok(line.clone()),
+                Some(redacted) => return redacted.message.into_raw(),
+                None => return line.clone(),
             },
         };
-        Ok(rewritten.into())
+        rewritten.into()
     }
 
     /// Hides what a session's header must not tell, and says what was asked for.
@@ -76,9 +71,9 @@ impl Redaction {
         }
     }
 
-    fn message_line(&self, line: &Bytes, folder: &Path) -> Result<Vec<u8>, Error> {
-        let Ok(message) = read::message(line, folder) else {
-            return Ok(self.other_line(line));
+    fn message_line(&self, line: &Bytes) -> Vec<u8> {
+        let Ok(message) = read::message(line) else {
+            return self.other_line(line);
         };
         let mut new = RedactedLineWriter::new(self, message.redacted);
         let encoding = message
@@ -88,7 +83,7 @@ impl Redaction {
         let encoded = encoding.is_some_and(|encoding| !encoding.eq_ignore_ascii_case("identity"));
         let body = match encoded {
             true => new.withhold(&message.raw),
-            false => new.look_through(&message.raw)?,
+            false => new.look_through(&message.raw),
         };
         new.body_hidden = new.count > message.redacted;
         let mut members = LineMembers::new(line);
@@ -98,7 +93,7 @@ impl Redaction {
             }
             let Some(value) = members.value() else { break };
             match (key, &body) {
-                (b"redacted" | b"raw_ref", _) => {}
+                (b"redacted", _) => {}
                 (b"len", _) => {
                     new.redacted_count();
                     new.key(b"len");
@@ -122,12 +117,12 @@ impl Redaction {
             }
         }
         new.body(b"", &body);
-        Ok(new.end())
+        new.end()
     }
 
-    fn act_line(&self, line: &Bytes, folder: &Path) -> Result<Vec<u8>, Error> {
-        let Ok(verdict) = read::verdict(line, folder) else {
-            return Ok(self.other_line(line));
+    fn act_line(&self, line: &Bytes) -> Vec<u8> {
+        let Ok(verdict) = read::verdict(line) else {
+            return self.other_line(line);
         };
         let mut new = RedactedLineWriter::new(self, verdict.redacted);
         let mut bodies = Vec::new();
@@ -136,7 +131,7 @@ impl Redaction {
             (b"", &verdict.raw),
         ] {
             if let Some(raw) = raw {
-                bodies.push((prefix, new.look_through(raw)?));
+                bodies.push((prefix, new.look_through(raw)));
             }
         }
         let mut members = LineMembers::new(line);
@@ -156,7 +151,7 @@ impl Redaction {
         for (prefix, body) in &bodies {
             new.body(prefix, body);
         }
-        Ok(new.end())
+        new.end()
     }
 
     /// `io`, `note`, `end`, and whatever a newer proxy writes.
@@ -205,7 +200,7 @@ impl RedactedBody {
     fn len(&self) -> u64 {
         match self {
             RedactedBody::Shown(message) => message.len() as u64,
-            RedactedBody::Withheld(len) | RedactedBody::Gone(_, len) => *len,
+            RedactedBody::Withheld(len) => *len,
         }
     }
 }
@@ -224,29 +219,15 @@ impl<'a> RedactedLineWriter<'a> {
     fn withhold(&mut self, raw: &RawBody) -> RedactedBody {
         self.count = self
             .count
-            .saturating_add(u32::from(!matches!(raw, RawBody::Lost { .. })));
+            .saturating_add(u32::from(!matches!(raw, RawBody::NotStored { .. })));
         RedactedBody::Withheld(raw.len())
     }
 
-    fn look_through(&mut self, raw: &RawBody) -> Result<RedactedBody, Error> {
-        if matches!(raw, RawBody::Lost { .. }) {
-            return Ok(RedactedBody::Withheld(raw.len()));
+    fn look_through(&mut self, raw: &RawBody) -> RedactedBody {
+        match raw {
+            RawBody::NotStored { len } => RedactedBody::Withheld(*len),
+            stored => RedactedBody::Shown(self.hide(Message::parse(stored.to_bytes()))),
         }
-        let bytes = match (raw.load(), raw) {
-            (Ok(bytes), _) => bytes,
-            (Err(error), RawBody::Side { path, len }) if is_absent(&error) => {
-                let name = path.file_name().unwrap_or_default();
-                return Ok(RedactedBody::Gone(
-                    name.to_string_lossy().into_owned(),
-                    *len,
-                ));
-            }
-            (Err(error), RawBody::Side { path, .. }) => {
-                return Err(Error::io("read", path, error));
-            }
-            (Err(error), _) => return Err(Error::Output(error)),
-        };
-        Ok(RedactedBody::Shown(self.hide(Message::parse(bytes))))
     }
 
     fn hide(&mut self, message: Message) -> Message {
@@ -375,17 +356,8 @@ impl<'a> RedactedLineWriter<'a> {
     /// The body, as the recorder writes it.
     fn body(&mut self, prefix: &[u8], body: &RedactedBody) {
         let key = |ending: &[u8]| [prefix, b"raw", ending].concat();
-        let message = match body {
-            RedactedBody::Shown(message) => message,
-            RedactedBody::Withheld(len) => {
-                let place = format!("{{\"file\":null,\"len\":{len}}}");
-                return self.copy(&key(b"_ref"), place.as_bytes());
-            }
-            RedactedBody::Gone(file, len) => {
-                let file = mcp_proxy_wire::json_string(file);
-                let place = format!("{{\"file\":{file},\"len\":{len}}}");
-                return self.copy(&key(b"_ref"), place.as_bytes());
-            }
+        let RedactedBody::Shown(message) = body else {
+            return;
         };
         // Only the last member of a `msg` line keeps white space around it.
         let padded = message.raw().trim_ascii().len() != message.len();

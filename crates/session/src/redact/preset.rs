@@ -59,10 +59,6 @@ impl fmt::Display for RedactionPreset {
 /// a letter: that of an escaped line break, or the last one of `%3D`. What follows may be another part, or another token.
 pub(super) const JWT: &str = r"(?-u)e(?:yJ|(?:yA|wo|wk|w0)[giJKN])[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*";
 
-/// A JSON Web Token up to its second dot or less.
-pub(super) const JWT_FRONT: &str =
-    r"(?-u)e(?:yJ|(?:yA|wo|wk|w0)[giJKN])[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}";
-
 /// Shapes of credentials. Where there is a group, only what it holds is hidden.
 ///
 /// Each begins with letters that hardly occur otherwise, and asks for a length that words of prose do not have. They are about

@@ -60,7 +60,7 @@ impl SessionRecord {
             }
             let mut bytes = Bytes::copy_from_slice(line.bytes);
             if let Some(hide) = &self.hide {
-                bytes = hide.line(&bytes, self.folder_at(line.offset))?;
+                bytes = hide.line(&bytes);
             }
             notes.extend(note(&bytes).filter(|note| {
                 let about = note.sequence.filter(|_| self.thinned);

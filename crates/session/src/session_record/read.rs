@@ -1,7 +1,6 @@
 //! Record lines as values: a `msg` line becomes a [`ProxyMessage`], an `act` line a [`Verdict`].
 
 use super::SessionNote;
-use crate::header::is_file_name;
 use crate::line_members::{self, LineMembers};
 use crate::message::{BatchPart, HttpHead, ProxyMessage, RawBody, SseFields, Verdict, batch_parts};
 use crate::{MessageId, ReplayOrigin, timestamp};
@@ -10,7 +9,6 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use mcp_proxy_wire::{Direction, Kind, Message, Origin, Transport};
 use serde::Deserialize;
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// Reads a `note` line that a person wrote.
@@ -37,8 +35,8 @@ pub(super) fn note(line: &Bytes) -> Option<SessionNote> {
     (!found.by.is_empty()).then_some(found)
 }
 
-/// Reads a `msg` line. `folder` is where its side file would be.
-pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, String> {
+/// Reads a `msg` line.
+pub(crate) fn message(line: &Bytes) -> Result<ProxyMessage, String> {
     let mut id = None;
     let mut timestamp = None;
     let mut direction: Option<Direction> = None;
@@ -50,7 +48,7 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
         timestamp: SystemTime::UNIX_EPOCH,
         direction: Direction::ClientToServer,
         transport: Transport::Stdio,
-        raw: RawBody::Text(String::new()),
+        raw: RawBody::NotStored { len: 0 },
         jsonrpc_id: None,
         server_id: None,
         method: None,
@@ -126,13 +124,14 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
             b"late" => found.late = value == b"true",
             b"duplicate" => found.duplicate = value == b"true",
             b"redacted" => found.redacted = count(value),
-            b"len" => found.len = line_members::number(value).unwrap_or(0),
+            b"len" => {
+                found.len = line_members::number(value).unwrap_or(0);
+                found.raw = RawBody::NotStored { len: found.len };
+            }
             b"parts" => found.parts = parts(value),
             b"http" => found.http = serde_json::from_slice::<HttpHead>(value).ok(),
             b"sse" => found.sse = serde_json::from_slice::<SseFields>(value).ok(),
-            b"raw" | b"raw_text" | b"raw_b64" | b"raw_ref" => {
-                found.raw = raw(key, line, value, folder)?
-            }
+            b"raw" | b"raw_text" | b"raw_b64" => found.raw = raw(key, line, value)?,
             _ => {}
         }
     }
@@ -153,7 +152,7 @@ pub(crate) fn message(line: &Bytes, folder: &Path) -> Result<ProxyMessage, Strin
 }
 
 /// Reads an `act` line.
-pub(crate) fn verdict(line: &Bytes, folder: &Path) -> Result<Verdict, String> {
+pub(crate) fn verdict(line: &Bytes) -> Result<Verdict, String> {
     let mut timestamp = None;
     let mut found = Verdict {
         timestamp: SystemTime::UNIX_EPOCH,
@@ -186,9 +185,9 @@ pub(crate) fn verdict(line: &Bytes, folder: &Path) -> Result<Verdict, String> {
             b"redacted" => found.redacted = count(value),
             _ => match key.strip_prefix(b"original_") {
                 Some(key) if key.starts_with(b"raw") => {
-                    found.original_raw = Some(raw(key, line, value, folder)?)
+                    found.original_raw = Some(raw(key, line, value)?)
                 }
-                None if key.starts_with(b"raw") => found.raw = Some(raw(key, line, value, folder)?),
+                None if key.starts_with(b"raw") => found.raw = Some(raw(key, line, value)?),
                 _ => {}
             },
         }
@@ -215,7 +214,7 @@ fn exact(line: &Bytes, members: &LineMembers<'_>) -> Option<Bytes> {
     Message::parse(raw.clone()).is_json().then_some(raw)
 }
 
-fn raw(key: &[u8], line: &Bytes, value: &[u8], folder: &Path) -> Result<RawBody, String> {
+fn raw(key: &[u8], line: &Bytes, value: &[u8]) -> Result<RawBody, String> {
     match key {
         b"raw_text" => {
             let text = line_members::text(value).ok_or("raw_text is not a string")?;
@@ -228,32 +227,8 @@ fn raw(key: &[u8], line: &Bytes, value: &[u8], folder: &Path) -> Result<RawBody,
                 .map_err(|error| format!("raw_b64: {error}"))?;
             Ok(RawBody::Binary(bytes.into()))
         }
-        b"raw_ref" => side_body(value, folder),
         _ => Ok(RawBody::Json(line.slice_ref(value))),
     }
-}
-
-/// The body that a `raw_ref` names.
-pub(crate) fn side_body(value: &[u8], folder: &Path) -> Result<RawBody, String> {
-    let place: SideFileReference =
-        serde_json::from_slice(value).map_err(|error| format!("raw_ref: {error}"))?;
-    let Some(file) = place.file else {
-        return Ok(RawBody::Lost { len: place.len });
-    };
-    // A record may come from somebody else: it must not name files outside its own folder.
-    if file.starts_with('.') || !is_file_name(&file) {
-        return Err(format!("raw_ref names {file:?}, which is not a side file"));
-    }
-    Ok(RawBody::Side {
-        path: folder.join(file),
-        len: place.len,
-    })
-}
-
-#[derive(Deserialize)]
-struct SideFileReference {
-    file: Option<String>,
-    len: u64,
 }
 
 fn parts(value: &[u8]) -> Vec<BatchPart> {

@@ -65,8 +65,7 @@ impl<'a> RecordedLines<'a> {
     pub fn message(&self, record: &RecordedLine) -> Option<Result<ProxyMessage, Error>> {
         (record.kind() == "msg").then(|| {
             let offset = record.offset;
-            super::read::message(&record.line, self.session.folder_at(offset))
-                .map_err(|why| self.session.damaged_line(offset, why))
+            super::read::message(&record.line).map_err(|why| self.session.damaged_line(offset, why))
         })
     }
 }
@@ -86,10 +85,13 @@ impl Iterator for RecordedLines<'_> {
             let bytes = Bytes::copy_from_slice(line.bytes);
             let offset = line.offset;
             let shown = match self.hide {
-                None => Ok(bytes),
-                Some(hide) => hide.line(&bytes, self.session.folder_at(offset)),
+                None => bytes,
+                Some(hide) => hide.line(&bytes),
             };
-            return Some(shown.map(|line| RecordedLine { offset, line }));
+            return Some(Ok(RecordedLine {
+                offset,
+                line: shown,
+            }));
         }
     }
 }

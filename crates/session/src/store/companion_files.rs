@@ -1,10 +1,10 @@
 //! What belongs to a record besides its own file: found by name, so that it is counted and removed with it.
 //!
-//! Index, large bodies, what repair cut off, and the export that `proxy --output-format` writes at the end of a run. Everything
+//! Index, what repair cut off, and the export that `proxy --output-format` writes at the end of a run. Everything
 //! else in the folder is somebody else's.
 
 use crate::record_file::RecordOpening;
-use crate::{Error, exporters, index, recorder, repair};
+use crate::{Error, exporters, index, repair};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -47,10 +47,12 @@ impl FolderListing {
             .collect();
         let index = index::path_for(record);
         let index = index.file_name().unwrap_or_default();
-        let sides = recorder::side_folder(record);
+        // Where records of format 2 have their large bodies.
+        let mut bodies = own.to_owned();
+        bodies.push(".d");
         let is_ours = |name: &OsStr| {
             name == index
-                || Some(name) == sides.file_name()
+                || name == bodies
                 || is_half_an_index(name, index)
                 || numbered.iter().any(|first| is_numbered(name, first))
         };

@@ -85,8 +85,9 @@ fn json_has_the_seeds_fields_and_no_others() {
 }
 
 #[test]
-fn side_files_are_put_in() {
-    let filler = "z".repeat(SIDE_LIMIT);
+fn large_bodies_are_in_every_export() {
+    const LARGE: usize = 100_000;
+    let filler = "z".repeat(LARGE);
     let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
     let bodies = [
         format!("{{\n\"id\":1,\"result\":\"é{filler}\"}}").into_bytes(),
@@ -101,7 +102,7 @@ fn side_files_are_put_in() {
     sample.flush();
     let session: Value = serde_json::from_str(&exported(sample.path(), "json")).unwrap();
     let raw = |index: usize| &session["messages"][index]["raw"];
-    assert_eq!(raw(0)["result"].as_str().unwrap().len(), SIDE_LIMIT + 2);
+    assert_eq!(raw(0)["result"].as_str().unwrap().len(), LARGE + 2);
     assert_eq!(raw(1).as_str().unwrap().as_bytes(), bodies[1]);
     let encoded = raw(2).as_str().unwrap().strip_prefix("base64:").unwrap();
     use base64::Engine;
@@ -290,49 +291,21 @@ fn a_session_that_is_empty_exports_too() {
 }
 
 #[test]
-fn a_body_that_is_gone_is_counted_and_marked() {
-    let mut sample = SampleRecord::new();
-    let large = format!(
-        r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":"{}"}}"#,
-        "z".repeat(SIDE_LIMIT)
-    );
-    sample.client(large.as_str());
-    sample.client("{}");
-    sample.flush();
-    let path = sample.path().to_path_buf();
-    let sides = side_folder(&path);
-    let run = |name: &str, session: &SessionRecord| {
-        let mut out = Vec::new();
-        let exporter = export::exporter(name).unwrap();
-        let exported = exporter.export(session, &mut out, &mut |_, _| {}).unwrap();
-        (exported.missing, String::from_utf8(out).unwrap())
-    };
-    let open = || SessionRecord::open(&path).unwrap();
-    for exporter in exporters() {
-        assert_eq!(run(exporter.name(), &open()).0, 0, "{}", exporter.name());
-    }
-    std::fs::remove_dir_all(&sides).unwrap();
-    let len = large.len();
-    let json = format!("\"missing\":{{\"1\":{len}}}}}}}");
-    for (name, marks) in [
-        ("har", ["\"comment\":", "1.raw"]),
-        ("markdown", [&len.to_string(), "1.raw"]),
-        ("json", [&json, ""]),
+fn a_body_that_is_not_in_the_record_is_marked() {
+    let sample = SampleRecord::new();
+    let path = sample.beside("format2.jsonl");
+    let lines = [
+        r#"{"t":"session","format":2,"id":"s","started_at":"2026-11-15T18:00:00Z","client":{"transport":"stdio"},"server":{"transport":"stdio"}}"#,
+        r#"{"t":"msg","timestamp":"2026-11-15T18:00:01Z","sequence":1,"id":"019a8888-0000-7000-8000-000000000001","mono_ns":1,"direction":"client_to_server","transport":"stdio","conn":"c1","exchange":0,"kind":"request","jsonrpc_id":1,"method":"m","len":70000,"raw_ref":{"file":"1.raw","len":70000}}"#,
+    ];
+    std::fs::write(&path, lines.map(|line| format!("{line}\n")).concat()).unwrap();
+    for (name, mark) in [
+        ("har", "\"comment\":\"70000 bytes that were not stored\""),
+        ("markdown", "70000 bytes that were not stored"),
+        ("json", "\"missing\":{\"1\":70000}"),
     ] {
-        let (missing, text) = run(name, &open());
-        assert_eq!(missing, 1, "{name}");
-        let tells = |line: &str| marks.iter().all(|mark| line.contains(mark));
-        assert!(text.lines().any(tells), "{name}: {text}");
-    }
-    // Under redaction large bodies are put into the lines, so there they are missing too.
-    let rules = RedactionRules {
-        keys: vec!["password".to_owned()],
-        ..RedactionRules::default()
-    };
-    let redaction = Redaction::new(&rules).unwrap().unwrap();
-    for exporter in exporters() {
-        let session = open().redacted(&redaction);
-        assert_eq!(run(exporter.name(), &session).0, 1, "{}", exporter.name());
+        let text = exported(&path, name);
+        assert!(text.contains(mark), "{name}: {text}");
     }
 }
 

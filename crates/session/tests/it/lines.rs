@@ -2,7 +2,7 @@
 
 use crate::sample::*;
 use mcp_proxy_session::*;
-use mcp_proxy_wire::{Id, Kind, Message, PartialHead};
+use mcp_proxy_wire::{Kind, Message};
 use proptest::prelude::*;
 use std::os::unix::fs::PermissionsExt;
 
@@ -24,14 +24,11 @@ fn every_line_is_json_and_starts_with_its_type() {
 #[test]
 fn files_are_private() {
     let mut sample = SampleRecord::new();
-    sample.client(vec![b'x'; SIDE_LIMIT + 1]);
+    sample.client("{}");
     sample.recorder.end(start(), "done").unwrap();
     let mode =
         |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let side = side_folder(sample.path());
     assert_eq!(mode(sample.path()), 0o600);
-    assert_eq!(mode(&side), 0o700);
-    assert_eq!(mode(&side.join("1.raw")), 0o600);
     assert_eq!(mode(&sample.path().with_extension("jsonl.idx")), 0o600);
 }
 
@@ -104,69 +101,39 @@ fn an_encoded_http_body_is_base64_even_if_it_looks_like_json() {
 }
 
 #[test]
-fn a_large_body_goes_to_a_side_file() {
+fn a_large_body_stands_in_its_line() {
     let mut sample = SampleRecord::new();
-    let body = format!(r#"{{"id":1,"result":"{}"}}"#, "y".repeat(SIDE_LIMIT));
+    let body = format!(r#"{{"id":1,"result":"{}"}}"#, "y".repeat(3 << 20));
     sample.server(&body);
+    sample.client("{}");
     let line = sample.text().lines().nth(1).unwrap().to_owned();
-    assert!(
-        line.contains(&format!(
-            r#""raw_ref":{{"file":"1.raw","len":{}}}"#,
-            body.len()
-        )),
-        "{line}"
-    );
-    assert!(line.len() < 1000);
-    let message = sample.open().message(0).unwrap();
+    assert!(line.ends_with(&format!("\"raw\":{body}}}")));
+    let session = sample.open();
+    assert_eq!((session.len(), session.damaged()), (2, 0));
+    let message = session.message(0).unwrap();
     assert_eq!(message.kind, Kind::Response);
-    assert_eq!(message.raw.load().unwrap(), body.as_bytes());
+    assert_eq!(message.raw.to_bytes(), body.as_bytes());
+    let files = std::fs::read_dir(sample.folder()).unwrap().count();
+    assert_eq!(files, 1);
 }
 
 #[test]
-fn a_body_that_was_cut_through() {
+fn of_a_record_of_format_2_all_is_read_but_large_bodies() {
     let mut sample = SampleRecord::new();
-    let mut side = sample.recorder.side_file().unwrap();
-    side.write(b"{\"result\":[").unwrap();
-    side.write(b"],\"id\":3}").unwrap();
-    let len = side.len();
-    let name = side.finish(1).unwrap();
-    let head = PartialHead {
-        kind: Kind::Response,
-        id: Some(Id::number(3)),
-        method: None,
-        name: None,
-        error_code: None,
-    };
-    let body = NewBody::Large {
-        file: &name,
-        len,
-        head: &head,
-    };
-    sample.from_client("").with_body(body).write();
-    let abandoned = sample.recorder.side_file().unwrap();
-    drop(abandoned);
-    let message = sample.open().message(0).unwrap();
-    assert_eq!(message.jsonrpc_id.as_deref(), Some("3"));
-    assert_eq!(
-        message.raw.load().unwrap(),
-        &b"{\"result\":[],\"id\":3}"[..]
-    );
-    let left: Vec<_> = std::fs::read_dir(side_folder(sample.path()))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    assert_eq!(left, ["1.raw"]);
-}
-
-#[test]
-fn a_record_cannot_name_files_outside_its_folder() {
-    let mut sample = SampleRecord::new();
-    sample.client(vec![b'x'; SIDE_LIMIT + 1]);
-    let text = sample.text().replace("1.raw", "../session.jsonl");
+    sample.client(r#"{"id":1,"method":"a"}"#);
+    sample.server(r#"{"id":1,"result":7}"#);
+    let text = sample.text().replace("\"format\":3", "\"format\":2");
+    let moved = r#""raw_ref":{"file":"2.raw","len":70000}"#;
+    let text = text.replace(r#""raw":{"id":1,"result":7}"#, moved);
+    let text = text.replace("\"len\":19", "\"len\":70000");
     let other = sample.beside("other.jsonl");
     std::fs::write(&other, text).unwrap();
-    let error = SessionRecord::open(&other).unwrap().message(0).unwrap_err();
-    assert!(matches!(error, Error::Damaged { .. }), "{error}");
+    let session = SessionRecord::open(&other).unwrap();
+    assert_eq!((session.len(), session.damaged()), (2, 0));
+    assert_eq!(session.message(0).unwrap().raw.len(), 21);
+    let large = session.message(1).unwrap();
+    assert_eq!(large.raw, RawBody::NotStored { len: 70_000 });
+    assert_eq!(large.jsonrpc_id.as_deref(), Some("1"));
 }
 
 #[test]
@@ -274,7 +241,7 @@ proptest! {
         prop_assert_eq!(session.damaged(), 0);
         for (index, body) in bodies.iter().enumerate() {
             let message = session.message(index).unwrap();
-            let raw = message.raw.load().unwrap();
+            let raw = message.raw.to_bytes();
             prop_assert_eq!(&raw[..], &body[..]);
             prop_assert_eq!(message.kind, Message::parse(body.clone()).kind());
         }

@@ -8,13 +8,14 @@ mod text;
 use crate::sample::*;
 use mcp_proxy_session::redact::RedactionPreset;
 use mcp_proxy_session::*;
-use mcp_proxy_wire::{
-    Direction, Id, Kind, Message, PartialHead, SseEvent, Transport, TransportEnvelope,
-};
+use mcp_proxy_wire::{Direction, Message, SseEvent, Transport, TransportEnvelope};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::LazyLock;
+
+/// Bytes of a large body.
+const LARGE: usize = 100_000;
 
 /// Nothing that the record writes of its own accord looks like this.
 const SECRET: &str = "S3CRET-VALUE";
@@ -114,7 +115,7 @@ fn secrets_everywhere(options: RecordOptions) -> SampleRecord {
     ));
     let changed = format!(
         r#"{{"id":1,"method":"tools/call","a":"{SECRET}","pad":"{}"}}"#,
-        "x".repeat(SIDE_LIMIT)
+        "x".repeat(LARGE)
     );
     sample
         .verdict("modify", call)
@@ -126,30 +127,13 @@ fn secrets_everywhere(options: RecordOptions) -> SampleRecord {
         call,
         format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{{\"password\":\"{SECRET}\"}}"}}]}}}}"#),
     );
-    // Large, and large and cut through.
+    // Large, and the same again.
     let large = format!(
         r#"{{"id":"{SECRET}","method":"big","params":{{"password":"{SECRET}","x":"{}"}}}}"#,
-        "y".repeat(SIDE_LIMIT)
+        "y".repeat(LARGE)
     );
     sample.client(&large);
-    let mut side = sample.recorder.side_file().unwrap();
-    let (front, back) = large.split_at(50);
-    side.write(front.as_bytes()).unwrap();
-    side.write(back.as_bytes()).unwrap();
-    let file = side.finish(5).unwrap();
-    let head = PartialHead {
-        kind: Kind::Request,
-        id: Some(Id::from_token(format!("\"{SECRET}\"").as_bytes())),
-        method: Some("big".to_owned()),
-        name: None,
-        error_code: None,
-    };
-    let body = NewBody::Large {
-        file: &file,
-        len: large.len() as u64,
-        head: &head,
-    };
-    sample.from_client("").with_body(body).write();
+    sample.client(&large);
     // A batch, broken JSON, bytes that are no text.
     let batch = format!(r#"[{{"id":"{SECRET}","method":"{SECRET}"}},{{"id":2,"method":"b"}}]"#);
     let parts: Vec<NewBatchPart> = Message::parse(batch.clone())
@@ -275,14 +259,14 @@ fn what_is_hidden_is_in_no_file_of_the_record() {
     // What was sent instead names nothing.
     assert_eq!(call.name, None);
     assert_eq!(call.verdicts[0].redacted, 3);
-    // The side files are whole, and short of the secret only.
+    // Large bodies are whole, and short of the secret only.
     let large = session.message(3).unwrap();
-    let body = large.raw.load().unwrap();
+    let body = large.raw.to_bytes();
     assert_eq!(body.len() as u64, large.len);
     assert!(body.ends_with(b"yyyy\"}}"));
     assert!(matches!(
         session.message(10).unwrap().raw,
-        RawBody::Lost { .. }
+        RawBody::NotStored { .. }
     ));
 }
 
@@ -327,7 +311,7 @@ fn an_export_hides_what_a_capture_would_have_hidden() {
         assert_eq!(one.name, other.name);
         assert_eq!(one.http, other.http);
         assert_eq!(one.sse, other.sse);
-        let text = |raw: &RawBody| String::from_utf8_lossy(&raw.load().unwrap()).into_owned();
+        let text = |raw: &RawBody| String::from_utf8_lossy(&raw.to_bytes()).into_owned();
         assert_eq!(text(&one.raw), text(&other.raw));
     }
 }
@@ -362,7 +346,7 @@ fn an_export_of_lines_is_a_record_of_its_own() {
     let original = call.original_raw.unwrap();
     assert!(holds(original.bytes().unwrap(), "redacted"));
     // Large bodies came along.
-    assert!(copy.message(2).unwrap().raw.len() > SIDE_LIMIT as u64);
+    assert!(copy.message(2).unwrap().raw.len() > LARGE as u64);
     assert!(matches!(copy.message(2).unwrap().raw, RawBody::Json(_)));
 }
 
@@ -435,7 +419,7 @@ proptest! {
     /// Off: bytes are identical. On: they are, around the marks, and the secret is in no file.
     #[test]
     fn bodies_outside_of_the_marks_are_what_they_were(
-        before in "[ -~\\n]{0,40}", after in "[ -~\\n]{0,40}", pad in prop_oneof![9 => Just(0), 1 => Just(SIDE_LIMIT)]
+        before in "[ -~\\n]{0,40}", after in "[ -~\\n]{0,40}", pad in prop_oneof![9 => Just(0), 1 => Just(LARGE)]
     ) {
         let body = format!("{before}{SECRET}{after}{}", " ".repeat(pad));
         let raws = [body.clone(), serde_json::json!({"a": body, "password": body, "b": [before]}).to_string()];
@@ -447,7 +431,7 @@ proptest! {
             let session = sample.open();
             prop_assert_eq!(holds(&everything_in(sample.folder()), SECRET), !hides);
             for (index, raw) in raws.iter().enumerate() {
-                let shown = session.message(index).unwrap().raw.load().unwrap();
+                let shown = session.message(index).unwrap().raw.to_bytes();
                 let shown = String::from_utf8(shown.into()).unwrap();
                 if !hides {
                     prop_assert_eq!(&shown, raw);

@@ -3,7 +3,7 @@
 use crate::sample::*;
 use mcp_proxy_session::store::{PruneSelection, find, list, prune, prune_to_size};
 use mcp_proxy_session::*;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 fn record_in(folder: &Path, number: u64) -> Recorder {
@@ -84,16 +84,20 @@ fn lists_are_newest_first_and_say_what_is_live() {
     assert_eq!(list(&folder.path().join("none")).unwrap().len(), 0);
 }
 
+fn bodies_of(record: &Path) -> PathBuf {
+    record.with_extension("jsonl.d")
+}
+
 #[test]
 fn the_oldest_finished_ones_go_first_and_live_ones_stay() {
     let folder = tempfile::tempdir().unwrap();
     let live = record_in(folder.path(), 1);
     for number in 2..=4 {
         let mut recorder = record_in(folder.path(), number);
-        recorder
-            .side_file()
-            .and_then(|mut side| side.write(b"body").and_then(|()| side.finish(1)))
-            .unwrap();
+        // As a record of format 2 has it.
+        let bodies = bodies_of(recorder.path());
+        std::fs::create_dir(&bodies).unwrap();
+        std::fs::write(bodies.join("1.raw"), "body").unwrap();
         recorder.end(start(), "done").unwrap();
     }
     let each = list(folder.path()).unwrap()[0].bytes;
@@ -102,7 +106,7 @@ fn the_oldest_finished_ones_go_first_and_live_ones_stay() {
     assert_eq!(pruned.bytes, each);
     assert_eq!(names(folder.path()).len(), 3);
     let gone = &pruned.removed[0];
-    assert!(gone.to_string_lossy().contains("180002Z") && !side_folder(gone).exists());
+    assert!(gone.to_string_lossy().contains("180002Z") && !bodies_of(gone).exists());
     assert!(!gone.with_extension("jsonl.idx").exists());
     let pruned = prune(
         folder.path(),

@@ -63,7 +63,7 @@ fn a_file_without_a_whole_header_is_no_record() {
         assert!(repair(&path).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), content);
     }
-    for other in [u64::from(FORMAT) - 1, u64::from(FORMAT) + 1] {
+    for other in [u64::from(FORMAT) - 2, u64::from(FORMAT) + 1] {
         let line = format!("{{\"t\":\"session\",\"format\":{other}}}\n");
         std::fs::write(&path, line).unwrap();
         assert!(matches!(

@@ -348,7 +348,7 @@ fn fits_editor(body: &BodyLayout) -> bool {
 /// A large message, not laid out.
 fn as_received(detail: &Detail) -> Option<String> {
     let message = &detail.told.as_ref().ok()?.message;
-    let bytes = message.raw.load().ok().filter(|_| message.len <= OUTSIDE)?;
-    let text = std::str::from_utf8(&bytes).ok()?;
+    let bytes = message.raw.bytes().filter(|_| message.len <= OUTSIDE)?;
+    let text = std::str::from_utf8(bytes).ok()?;
     Some(sanitize_json(text))
 }

@@ -265,7 +265,7 @@ impl App {
             return self
                 .complain("this message is too large for the clipboard; `:export` writes it");
         }
-        let bytes = raw.and_then(|raw| raw.load().ok());
+        let bytes = raw.map(|raw| raw.to_bytes());
         match bytes.map(|bytes| String::from_utf8(bytes.into())) {
             Some(Ok(text)) => self.put(text, "copied"),
             Some(Err(_)) => self.complain("the message is not text"),

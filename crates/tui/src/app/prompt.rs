@@ -300,7 +300,7 @@ fn format_and_path(rest: &str) -> Result<(&'static dyn SessionExporter, &str), S
 /// What is written into a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileOutput {
-    /// The record and its side files.
+    /// The record.
     Copy,
     /// The session in another format.
     Export,

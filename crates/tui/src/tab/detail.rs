@@ -1,7 +1,5 @@
 //! A message in detail: its bytes laid out, what carried it above them, what is folded, and where the cursor is.
 
-use std::io::{self, Read as _};
-
 use mcp_proxy_session::{HttpHead, MessageProblem, MessageWithContext, RawBody};
 
 use crate::text::{BodyLayout, Folds, LAID_OUT, TextRow, short_time};
@@ -282,26 +280,12 @@ pub(crate) fn body_of(raw: &RawBody) -> BodyLayout {
 
 fn beginning_of(raw: &RawBody, most: usize) -> BodyLayout {
     match raw {
-        RawBody::Lost { len } => {
-            BodyLayout::of(format!("({len} bytes that were not stored)").as_bytes())
+        RawBody::NotStored { len } => {
+            BodyLayout::of(format!("({len} bytes that are not in the record)").as_bytes())
         }
-        RawBody::Side { len, .. } if *len > most as u64 => match beginning(raw, most) {
-            Ok(start) => BodyLayout::of_start(&start, *len),
-            Err(error) => BodyLayout::of(format!("(the body cannot be read: {error})").as_bytes()),
-        },
-        raw => match raw.load() {
-            Ok(bytes) if bytes.len() > most => {
-                BodyLayout::of_start(&bytes[..most], bytes.len() as u64)
-            }
-            Ok(bytes) => BodyLayout::of(&bytes),
-            Err(error) => BodyLayout::of(format!("(the body cannot be read: {error})").as_bytes()),
+        raw => match raw.bytes().unwrap_or_default() {
+            bytes if bytes.len() > most => BodyLayout::of_start(&bytes[..most], bytes.len() as u64),
+            bytes => BodyLayout::of(bytes),
         },
     }
-}
-
-/// The rest of a large body is not read.
-fn beginning(raw: &RawBody, most: usize) -> io::Result<Vec<u8>> {
-    let mut start = Vec::new();
-    raw.reader()?.take(most as u64).read_to_end(&mut start)?;
-    Ok(start)
 }

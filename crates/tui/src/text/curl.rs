@@ -120,15 +120,7 @@ impl CurlCommand {
 
     fn body(&mut self, raw: &RawBody) -> Result<(), String> {
         let text = match raw {
-            RawBody::Lost { .. } => return Err("the body is not in the record".to_owned()),
-            RawBody::Side { path, .. } => {
-                let path = path
-                    .to_str()
-                    .ok_or("the path of its side file is not text")?;
-                let word = quote(&format!("@{path}"))?;
-                self.0.push(format!("--data-binary {word}"));
-                return Ok(());
-            }
+            RawBody::NotStored { .. } => return Err("the body is not in the record".to_owned()),
             RawBody::Binary(_) => return Err("the body is not text".to_owned()),
             RawBody::Text(text) => text,
             RawBody::Json(bytes) => {

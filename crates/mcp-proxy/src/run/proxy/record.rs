@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_session::export::{ExportSummary, exporter};
+use mcp_proxy_session::export::exporter;
 use mcp_proxy_session::{
     RecordErrorPolicy, RecordLocation, Recorder, SessionExporter, SessionHeader, SessionRecord,
     new_session_id, numbered_record, store,
@@ -14,7 +14,7 @@ use mcp_proxy_wire::terminal_text::sanitize;
 
 use crate::config::{Config, RecordConfig, Target};
 use crate::printer;
-use crate::run::sessions::export::{describe_missing_bodies, file};
+use crate::run::sessions::export::file;
 use crate::run::sessions::{count_of, formatting};
 
 /// A record that has begun, or none.
@@ -159,8 +159,7 @@ pub fn finish(parts: &[PathBuf], record: Option<&RecordConfig>, quiet: bool) -> 
     Ok(())
 }
 
-/// Writes an export: private like the record, and whole or not at all. One that lacks bodies is written and is a failure all
-/// the same.
+/// Writes an export: private like the record, and whole or not at all.
 pub fn export(
     record: &Path,
     exporter: &dyn SessionExporter,
@@ -169,16 +168,11 @@ pub fn export(
 ) -> Result<u64> {
     let session = SessionRecord::open_session(record)?;
     let records = session.paths().chain([record]);
-    let mut exported = ExportSummary::default();
-    let bytes = file::ExportFile::new(target, records, existing)?.write(|sink| {
+    file::ExportFile::new(target, records, existing)?.write(|sink| {
         let mut out = BufWriter::with_capacity(1 << 16, sink);
-        exported = exporter.export(&session, &mut out, &mut |_, _| {})?;
+        exporter.export(&session, &mut out, &mut |_, _| {})?;
         out.flush().context("cannot write the export")
-    })?;
-    match describe_missing_bodies(exported, &session) {
-        Some(text) => anyhow::bail!("{} is written, but {text}", target.display()),
-        None => Ok(bytes),
-    }
+    })
 }
 
 /// `x.jsonl` becomes `x.json`, or `x.2.json` and so on where that is taken.

@@ -19,16 +19,14 @@ pub fn learn(tools: &ToolHeaders, session: &SessionRecord) {
         match session.method(row) {
             Some("tools/list") => {
                 let answer = row.peer().and_then(|peer| session.message(peer).ok());
-                if let Some(answer) = answer.and_then(|answer| first_bytes(&answer)) {
+                if let Some(answer) = answer.map(|answer| first_bytes(&answer)) {
                     tools.note(&answer);
                 }
             }
             Some("tools/call") => {
                 let call = session.message(index).ok();
-                if let Some(call) = call.filter(|call| call.http.is_some())
-                    && let Some(message) = first_bytes(&call)
-                {
-                    tools.note_call(&headers(&call), &message);
+                if let Some(call) = call.filter(|call| call.http.is_some()) {
+                    tools.note_call(&headers(&call), &first_bytes(&call));
                 }
             }
             _ => {}
@@ -37,9 +35,9 @@ pub fn learn(tools: &ToolHeaders, session: &SessionRecord) {
 }
 
 /// The message as its sender wrote it: its headers were made for that.
-fn first_bytes(recorded: &ProxyMessage) -> Option<Message> {
+fn first_bytes(recorded: &ProxyMessage) -> Message {
     let raw = recorded.original_raw.as_ref().unwrap_or(&recorded.raw);
-    raw.load().ok().map(Message::parse)
+    Message::parse(raw.to_bytes())
 }
 
 fn headers(recorded: &ProxyMessage) -> HeaderMap {

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use mcp_proxy_session::export::{ExportSummary, exporter, exporter_for_file, file_endings};
-use mcp_proxy_session::{SessionExporter, SessionRecord, side_folder};
+use mcp_proxy_session::export::{exporter, exporter_for_file, file_endings};
+use mcp_proxy_session::{SessionExporter, SessionRecord};
 use mcp_proxy_wire::terminal_text::sanitize;
 
-use super::{count_of, formatting, ignore_broken_pipe, record_lookup, report_damage};
+use super::{formatting, ignore_broken_pipe, record_lookup, report_damage};
 use crate::cli::sessions::ExportArgs;
 use crate::printer::{
     self,
@@ -64,22 +64,20 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
     if let Some(redaction) = &redaction {
         session = session.redacted(redaction);
     }
-    let exported = match target {
+    match target {
         None => {
             let mut out = printer::stdout_writer();
             let results = match printer::stdout_is_terminal() {
                 true => ResultPlace::SameScreen,
                 false => ResultPlace::Elsewhere,
             };
-            let exported = write(format, &session, &mut out, results)?;
+            write(format, &session, &mut out, results)?;
             out.flush()?;
-            exported
         }
         Some(target) => {
-            let mut exported = ExportSummary::default();
             let size = target.write(|file| {
                 let mut out = BufWriter::with_capacity(1 << 16, file);
-                exported = write(format, &session, &mut out, ResultPlace::Elsewhere)?;
+                write(format, &session, &mut out, ResultPlace::Elsewhere)?;
                 out.flush().context("cannot write the export")
             })?;
             let output = output(args).unwrap_or(&path).display();
@@ -87,14 +85,9 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
                 "mcp-proxy: wrote {output} ({})",
                 formatting::size(size)
             ));
-            exported
         }
-    };
-    report_damage(&session);
-    if let Some(text) = describe_missing_bodies(exported, &session) {
-        printer::say(&sanitize(&format!("mcp-proxy: {text}")));
-        return Ok(ExitCode::FAILURE);
     }
+    report_damage(&session);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -105,23 +98,12 @@ fn existing(args: &ExportArgs) -> ExistingFile {
     }
 }
 
-/// What an export that was written is without, if anything.
-pub fn describe_missing_bodies(exported: ExportSummary, session: &SessionRecord) -> Option<String> {
-    (exported.missing > 0).then(|| {
-        format!(
-            "{} missing from {} (the export is marked there)",
-            count_of(exported.missing, "large body is", "large bodies are"),
-            side_folder(session.path()).display()
-        )
-    })
-}
-
 fn write(
     format: &dyn SessionExporter,
     session: &SessionRecord,
     out: &mut dyn Write,
     results: ResultPlace,
-) -> Result<ExportSummary> {
+) -> Result<()> {
     let mut progress = ProgressBar::new("exporting", results);
     let written = format.export(session, out, &mut |done, total| progress.tell(done, total));
     drop(progress);

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use mcp_proxy_session::{BodyInclusion, Error, Filter, RawBody, RecordedLine, SessionRecord};
 
 use super::table::MessageTable;
@@ -335,19 +335,9 @@ pub fn write_json(out: &mut impl Write, line: &[u8]) -> Result<()> {
 fn write_raw(session: &SessionRecord, index: usize, out: &mut impl Write) -> Result<()> {
     let message = session.message(index)?;
     match &message.raw {
-        raw @ RawBody::Side { path, .. } => {
-            let missing = || {
-                format!(
-                    "message {}: cannot read its body, {}",
-                    message.sequence,
-                    path.display()
-                )
-            };
-            std::io::copy(&mut raw.reader().with_context(missing)?, out)?;
-        }
-        RawBody::Lost { len } => {
+        RawBody::NotStored { len } => {
             printer::say(&format!(
-                "mcp-proxy: message {}: its {len} bytes were not stored",
+                "mcp-proxy: message {}: its {len} bytes are not in the record",
                 message.sequence
             ));
             return Ok(());

@@ -79,12 +79,7 @@ fn tokens_in_answers_reach_the_client_and_not_the_record() {
     drop((client, extension));
     let _ = relay.program.end("-TERM");
     let text = std::fs::read_to_string(&record).unwrap();
-    let sides = std::fs::read_dir(record.with_extension("jsonl.d")).unwrap();
-    let sides: Vec<String> = sides
-        .map(|side| std::fs::read_to_string(side.unwrap().path()).unwrap())
-        .collect();
-    assert_eq!(sides.len(), 1);
-    for text in [&text, &sides[0], &shown] {
+    for text in [&text, &shown] {
         assert!(
             !text.contains(&token) && !text.contains("s3cret"),
             "{text:.2000}"
@@ -98,10 +93,7 @@ fn tokens_in_answers_reach_the_client_and_not_the_record() {
         .filter(|count| !count.is_null())
         .collect();
     assert_eq!(redacted, [&json!(2), &json!(1), &json!(2)]);
-    let long = lines
-        .iter()
-        .find(|line| line["raw_ref"]["file"].is_string());
-    assert_eq!(long.unwrap()["raw_ref"]["len"], sides[0].len());
+    assert!(text.contains(&page));
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(super) fn write(
     session: &SessionRecord,
     planned: &HarEntryPlan,
     out: &mut dyn Write,
-) -> Result<u64, Error> {
+) -> Result<(), Error> {
     let request = planned
         .request
         .map(|part| read(session, part))
@@ -41,7 +41,7 @@ pub(super) fn write(
         _ => None,
     };
     let Some(start) = request.as_ref().or(response.as_ref()).or(first.as_ref()) else {
-        return Ok(0);
+        return Ok(());
     };
     let last = match (planned.events.last(), &response) {
         (Some(part), _) => read(session, *part)?.timestamp,
@@ -108,15 +108,6 @@ pub(super) fn write(
         .map(|message| message.redacted)
         .sum();
     put(out, &redacted_member(redacted))?;
-    let gone = |read: &&HarEntryPart| {
-        let message = read.message();
-        message.is_some_and(|message| message.raw.is_gone())
-    };
-    let mut missing = [&request, &response]
-        .into_iter()
-        .flatten()
-        .filter(gone)
-        .count() as u64;
     if !planned.events.is_empty() {
         put(
             out,
@@ -124,12 +115,11 @@ pub(super) fn write(
         )?;
         for (index, part) in planned.events.iter().enumerate() {
             put(out, if index == 0 { "" } else { "," })?;
-            missing += u64::from(events::write(session, *part, out)?);
+            events::write(session, *part, out)?;
         }
         put(out, "]")?;
     }
-    put(out, "}")?;
-    Ok(missing)
+    put(out, "}")
 }
 
 fn read(session: &SessionRecord, part: HarLine) -> Result<HarEntryPart, Error> {
@@ -181,7 +171,7 @@ fn write_request(request: Option<&HarEntryPart>, out: &mut dyn Write) -> Result<
     write_version_and_headers(http, out)?;
     put(out, &format!(",\"queryString\":[{}]", query(&url)))?;
     if let Some(message) = message {
-        let form = form(&message.raw)?;
+        let form = form(&message.raw);
         put(
             out,
             &format!(
@@ -236,7 +226,7 @@ fn write_response(
     )?;
     let size = match message {
         Some(message) => {
-            let form = form(&message.raw)?;
+            let form = form(&message.raw);
             put(out, ",\"text\":")?;
             write_string(out, &message.raw, form, "")?;
             if form == BodyForm::Binary {

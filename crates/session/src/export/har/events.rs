@@ -57,7 +57,7 @@ pub(super) fn write(
     session: &SessionRecord,
     part: HarLine,
     out: &mut dyn Write,
-) -> Result<bool, Error> {
+) -> Result<(), Error> {
     let HarEvent {
         timestamp,
         sse,
@@ -79,14 +79,13 @@ pub(super) fn write(
             json_string(sse.id.as_deref().unwrap_or("")),
         ),
     )?;
-    write_string(out, &raw, form(&raw)?, "base64:")?;
+    write_string(out, &raw, form(&raw), "base64:")?;
     put(out, &comment(&raw))?;
     put(out, &redacted_member(redacted))?;
     if let Some(told) = &told {
         interventions::write(told, out)?;
     }
-    put(out, "}")?;
-    Ok(raw.is_gone())
+    put(out, "}")
 }
 
 /// The stream's `text`, made again from its events. Returns its size.
@@ -99,7 +98,7 @@ pub(super) fn write_body(
         return Ok(0);
     }
     for part in stream {
-        if form(&read(session, *part)?.raw)? == BodyForm::Binary {
+        if form(&read(session, *part)?.raw) == BodyForm::Binary {
             put(
                 out,
                 ",\"comment\":\"the stream is not UTF-8: see _eventSourceMessages\"",
@@ -140,7 +139,7 @@ fn fields(sse: &SseFields) -> String {
 
 /// Each line of the data has the field's name before it.
 fn put_data(out: &mut dyn Write, raw: &RawBody) -> Result<u64, Error> {
-    if form(raw)? == BodyForm::Missing {
+    if form(raw) == BodyForm::Missing {
         return Ok(0);
     }
     let size = Cell::new(0);

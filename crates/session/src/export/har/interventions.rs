@@ -43,7 +43,7 @@ pub(super) fn write(told: &MessageWithContext, out: &mut dyn Write) -> Result<()
     }
     if let Some(original) = &message.original_raw {
         put(out, ",\"_original\":")?;
-        write_string(out, original, form(original)?, "base64:")?;
+        write_string(out, original, form(original), "base64:")?;
     }
     let comment = comment(told);
     match comment.is_empty() {

@@ -51,7 +51,7 @@ fn a_view_follows_its_record_into_the_next_parts() {
     assert_eq!(view.len() as u64, answer);
     assert!(view.window(1, 1)[0].dropped);
     let told = view.message_with_context(answer).unwrap();
-    let body = told.message.raw.load().unwrap();
+    let body = told.message.raw.to_bytes();
     assert!(body.windows(4).any(|word| word == b"late"));
     until(&mut view, "the mark", |view| view.marks().contains(&3));
     // The connection was opened once.

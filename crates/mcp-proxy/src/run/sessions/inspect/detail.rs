@@ -1,8 +1,8 @@
 //! One message in full: what is known about it, how it was carried, and its body laid out.
 
-use std::io::{Read as _, Write};
+use std::io::Write;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use mcp_proxy_session::{
     MessageWithContext, ProxyMessage, RawBody, Row, SessionRecord, SseFields, Verdict,
 };
@@ -14,8 +14,8 @@ use crate::run::sessions::{formatting, table};
 use mcp_proxy_wire::terminal_text::{sanitize, sanitize_bytes};
 
 /// A body over this is shown by its beginning.
-const WHOLE: u64 = 1 << 20;
-const BEGINNING: u64 = 16 << 10;
+const WHOLE: usize = 1 << 20;
+const BEGINNING: usize = 16 << 10;
 /// Messages that a call caused are listed up to this many.
 const CAUSED: usize = 20;
 
@@ -210,31 +210,22 @@ fn fact(out: &mut impl Write, name: &str, value: &str) -> Result<()> {
 }
 
 fn body(raw: &RawBody, out: &mut impl Write) -> Result<()> {
+    let bytes = raw.to_bytes();
     match raw {
-        RawBody::Lost { len } => writeln!(
+        RawBody::NotStored { len } => writeln!(
             out,
-            "({len} bytes that were not stored: the disk failed, or redaction could not look through them)"
+            "({len} bytes that are not in the record: redaction could not look through them, or an older version kept them in another file)"
         )?,
-        RawBody::Side { path, len } if raw.is_gone() => {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
+        _ if bytes.len() > WHOLE => {
+            let (start, rest) = bytes.split_at(BEGINNING);
+            writeln!(out, "{}", sanitize_bytes(start))?;
             writeln!(
                 out,
-                "({len} bytes that are missing: {} is not next to the record)",
-                sanitize(&name)
+                "… and {} more bytes: --raw prints all of them",
+                rest.len()
             )?;
         }
-        raw if raw.len() > WHOLE => {
-            let mut start = Vec::new();
-            let body = raw
-                .reader()
-                .context("cannot read the body of the message")?;
-            body.take(BEGINNING).read_to_end(&mut start)?;
-            writeln!(out, "{}", sanitize_bytes(&start))?;
-            let rest = raw.len().saturating_sub(start.len() as u64);
-            writeln!(out, "… and {rest} more bytes: --raw prints all of them")?;
-        }
-        raw => {
-            let bytes = raw.load().context("cannot read the body of the message")?;
+        _ => {
             let message = Message::parse(bytes);
             match message.is_json() {
                 true => writeln!(out, "{}", plain(&BodyLayout::of(message.raw())))?,
