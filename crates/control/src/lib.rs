@@ -45,9 +45,9 @@ pub use request::{
 };
 pub use result::{
     BreakpointNumber, BreakpointRow, BreakpointsListResult, ConnectionRow, ConnectionsListResult,
-    FileResult, HelloResult, HubLoad, InterceptResult, NoResult, PeerRow, ReplayResult, RingStats,
-    RuleRow, RulesListResult, RulesReloadResult, ServerHealth, ServerRow, ServersListResult,
-    SignInHealth, StatsResult, SubscribeResult,
+    FileResult, HelloResult, HubLoad, InterceptResult, NoResult, PeerRow, ReplayResult, RuleRow,
+    RulesListResult, RulesReloadResult, ServerHealth, ServerRow, ServersListResult, SignInHealth,
+    StatsResult, SubscribeResult,
 };
 pub use scope::{ConnectionNumber, Scope};
 

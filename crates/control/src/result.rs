@@ -277,23 +277,9 @@ pub struct StatsResult {
     pub breakpoints: usize,
     /// How many rules messages go through.
     pub rules: usize,
-    /// What is kept in memory by a run without a record.
-    pub ring: Option<RingStats>,
     /// What a relay has counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay: Option<RelayStats>,
-}
-
-/// What a run without a record keeps in memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RingStats {
-    /// How many messages.
-    pub messages: usize,
-    /// Their bytes.
-    pub bytes: usize,
-    /// The oldest.
-    pub first: Option<u64>,
 }
 
 /// `breakpoints.list`

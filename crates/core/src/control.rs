@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use mcp_proxy_control::{HubLoad, RelayPairRequest, RelayPairResult, RelayStats, ServerRow};
-use mcp_proxy_session::{Redaction, SessionParts};
+use mcp_proxy_session::{Redaction, SessionRecord};
 use mcp_proxy_wire::Transport;
 use tokio::sync::{Semaphore, watch};
 
@@ -42,8 +42,8 @@ pub const MAX_VIEWERS: usize = 32;
 /// Messages that are sent again at once.
 pub const MAX_REPLAYS: usize = 4;
 
-/// Bytes of messages that a run without a record keeps for its viewers.
-pub const RING: usize = 16 << 20;
+/// Bytes of the temporary record that a run without a record keeps for its viewers.
+pub const TEMPORARY_RECORD: u64 = 16 << 20;
 
 /// Writes the record at the first path as `format` to the second; says how many bytes that were. The binary passes it
 /// in, because it knows how an export is put in its place.
@@ -172,7 +172,7 @@ pub struct ProxyControl {
     /// Viewers since the run began.
     attached: AtomicU64,
     /// The record as readers see it: opened by the first who asks, dropped with the last viewer.
-    record: Mutex<Option<SessionParts>>,
+    record: Mutex<Option<SessionRecord>>,
     /// Who asked for the end.
     ended_by: watch::Sender<Option<String>>,
 }
@@ -227,10 +227,10 @@ impl ProxyControl {
         }
     }
 
-    /// The file that the record is written to now.
+    /// The file that the record is written to now; nothing if the run keeps none.
     fn record_path(&self) -> Option<PathBuf> {
-        let now = self.run.record_path();
-        now.or_else(|| self.summary.record.clone())
+        let first = self.summary.record.clone()?;
+        Some(self.run.record_path().unwrap_or(first))
     }
 
     /// What the run says about itself.

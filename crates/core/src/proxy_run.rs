@@ -8,9 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use mcp_proxy_session::{
-    DiskSync, MessageId, RecentMessages, RecordEvent, RecordSink, Recorder, new_salt,
-};
+use mcp_proxy_session::{DiskSync, MessageId, RecordEvent, Recorder, new_salt};
 use mcp_proxy_wire::terminal_text::sanitize;
 use tokio::sync::Notify;
 
@@ -75,7 +73,7 @@ pub struct DurableWait(Option<u64>);
 pub(crate) struct RecordWriter {
     sequence: u64,
     salt: u64,
-    pub(crate) recorder: Option<RecordSink>,
+    pub(crate) recorder: Option<Recorder>,
     /// What the record does not show of the newest messages.
     pub(crate) unredacted: UnredactedMessages,
     /// The number of the newest message whose line a reader of the record finds.
@@ -114,7 +112,7 @@ impl ProxyRun {
             record_writer: Mutex::new(RecordWriter {
                 sequence: 0,
                 salt: new_salt(),
-                recorder: options.recorder.map(RecordSink::from),
+                recorder: options.recorder,
                 unredacted: UnredactedMessages::default(),
                 written: 0,
                 writes: 0,
@@ -177,7 +175,7 @@ impl ProxyRun {
         record_writer
             .recorder
             .as_ref()
-            .is_some_and(|sink| sink.redacts())
+            .is_some_and(Recorder::redacts)
     }
 
     /// How long a message may be kept here before it is forwarded.
@@ -251,24 +249,18 @@ impl ProxyRun {
         self.lock_record_writer().sequence
     }
 
-    /// A run without a record keeps its newest messages in memory, for viewers.
-    pub fn keep_recent(&self, ring: RecentMessages) {
-        self.lock_record_writer()
-            .recorder
-            .get_or_insert_with(|| ring.into());
+    /// A run without a record has a temporary one for its viewers: see [`Recorder::temporary`].
+    pub fn keep_temporary_record(&self, recorder: Recorder) {
+        self.lock_record_writer().recorder.get_or_insert(recorder);
     }
 
     /// How far a viewer can see. Nobody is told: a viewer looks now and then, so that messages pay nothing for it.
     pub fn progress(&self) -> RecordProgress {
         let record_writer = self.lock_record_writer();
         match &record_writer.recorder {
-            Some(RecordSink::File(_)) => RecordProgress {
+            Some(_) => RecordProgress {
                 upto: record_writer.written,
                 version: record_writer.writes,
-            },
-            Some(RecordSink::Memory(ring)) => RecordProgress {
-                upto: record_writer.sequence,
-                version: ring.change_count(),
             },
             None => RecordProgress {
                 upto: record_writer.sequence,
@@ -280,14 +272,6 @@ impl ProxyRun {
     /// A message to the server as it was sent, if the record hides something of it and it is still known.
     pub(crate) fn unredacted(&self, sequence: u64) -> Option<Bytes> {
         self.lock_record_writer().unredacted.get(sequence)
-    }
-
-    /// Looks at the messages kept in memory. `None`: there is a record, or nothing is kept.
-    pub fn recent<T>(&self, look: impl FnOnce(&RecentMessages) -> T) -> Option<T> {
-        match &self.lock_record_writer().recorder {
-            Some(RecordSink::Memory(ring)) => Some(look(ring)),
-            _ => None,
-        }
     }
 
     /// Says something to the user and notes it in the record.
@@ -318,18 +302,17 @@ impl ProxyRun {
         }
     }
 
-    /// The file that the record is written to now. It changes when the record has reached its size limit.
+    /// The file that is recorded to now. It changes when the record has reached its size limit.
     pub fn record_path(&self) -> Option<PathBuf> {
-        match &self.lock_record_writer().recorder {
-            Some(RecordSink::File(recorder)) => Some(recorder.path().to_owned()),
-            _ => None,
-        }
+        let record_writer = self.lock_record_writer();
+        let recorder = record_writer.recorder.as_ref()?;
+        Some(recorder.path().to_owned())
     }
 
-    /// All files of the record, in order.
-    pub fn record_parts(&self) -> Vec<PathBuf> {
+    /// All files of the record, in order; none of a temporary one.
+    pub fn record_files(&self) -> Vec<PathBuf> {
         match &self.lock_record_writer().recorder {
-            Some(RecordSink::File(recorder)) => recorder.part_paths().to_vec(),
+            Some(recorder) if !recorder.is_temporary() => recorder.paths().to_vec(),
             _ => Vec::new(),
         }
     }
@@ -337,8 +320,9 @@ impl ProxyRun {
     /// Removes a record that has no messages: the run could not start. Nothing is recorded after this.
     pub fn discard_empty_record(&self) {
         let mut record_writer = self.lock_record_writer();
-        if let Some(RecordSink::File(recorder)) = &record_writer.recorder
+        if let Some(recorder) = &record_writer.recorder
             && recorder.messages() == 0
+            && !recorder.is_temporary()
         {
             // The lock goes with the recorder, so nobody takes the file for one of a running proxy meanwhile.
             let _ = std::fs::remove_file(recorder.path());
@@ -350,7 +334,7 @@ impl ProxyRun {
     pub fn end(&self, why: &str) {
         let now = self.now();
         let mut record_writer = self.lock_record_writer();
-        if let Some(RecordSink::File(recorder)) = &mut record_writer.recorder
+        if let Some(recorder) = &mut record_writer.recorder
             && let Err(error) = recorder.end(self.wall(now), why)
         {
             (self.warn)(&format!("record: {error}"));
@@ -364,16 +348,16 @@ impl ProxyRun {
 
     /// Gives the lines that are pending to the operating system, in one write.
     pub(crate) fn flush(&self, record_writer: &mut RecordWriter) -> Result<(), LinkEnd> {
-        let Some(RecordSink::File(recorder)) = &mut record_writer.recorder else {
+        let Some(recorder) = &mut record_writer.recorder else {
             return Ok(());
         };
         record_writer.writes += 1;
         record_writer.written = record_writer.sequence;
         let (outcome, warning) = (recorder.flush(), recorder.warning());
-        if let Some(part) = recorder.take_new_part() {
+        if let Some(file) = recorder.take_new_file() {
             (self.warn)(&format!(
                 "the record has reached --max-record-size; it continues in {}",
-                part.display()
+                file.display()
             ));
         }
         // Once in each outage.

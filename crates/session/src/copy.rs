@@ -1,4 +1,4 @@
-//! A copy of a session's record, of one that is still being written too. Several parts become one file.
+//! A copy of a session's record, of one that is still being written too. Several files become one.
 //!
 //! Whole lines only, and under its name only when it is complete: a copy that exists can be opened.
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Copies the session that `from` is a record of to `to`, where nothing may be yet. Returns the bytes of the copy.
 pub fn copy_record(from: &Path, to: &Path) -> Result<u64, Error> {
-    let session = SessionRecord::open_session(from)?;
+    let session = SessionRecord::open(from)?;
     let failed = |error| Error::io("copy to", to, error);
     if to.symlink_metadata().is_ok() {
         return Err(failed(io::Error::new(
@@ -33,7 +33,7 @@ pub fn copy_record(from: &Path, to: &Path) -> Result<u64, Error> {
     copied.map(|()| session.bytes())
 }
 
-/// Writes the whole lines of all parts to `path`. Errors name `shown`, the name that the user gave.
+/// Writes the whole lines of all files to `path`. Errors name `shown`, the name that the user gave.
 fn write_copy(session: &SessionRecord, path: &Path, shown: &Path) -> Result<(), Error> {
     let failed = |error| Error::io("write to", shown, error);
     let target = private_files::create_new(path).map_err(failed)?;

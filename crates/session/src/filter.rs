@@ -199,15 +199,23 @@ impl Filter {
                 continue;
             }
             next += 1;
+            let long_line;
+            let text = match line.is_whole() {
+                true => line.bytes,
+                false => {
+                    long_line = session.row_line(row)?;
+                    &long_line
+                }
+            };
             let wanted = match &self.test {
                 FilterTest::Everything => true,
                 FilterTest::Words(words) => {
                     let left = words.left_after_row(session, row);
-                    left.is_empty() || words::are_in_line(&left, line.bytes)
+                    left.is_empty() || words::are_in_line(&left, text)
                 }
-                FilterTest::Pattern(pattern) => recorded_facts::has_pattern(pattern, line.bytes),
+                FilterTest::Pattern(pattern) => recorded_facts::has_pattern(pattern, text),
                 FilterTest::Jq(program) => {
-                    let line = Bytes::copy_from_slice(line.bytes);
+                    let line = Bytes::copy_from_slice(text);
                     let recorded = RecordedMessage::read(session, row, &line)?;
                     let view = recorded.facts(session, row).view(program.needs());
                     bytes += view.size();

@@ -55,42 +55,6 @@ pub struct ProxySession {
     pub metadata: Map<String, Value>,
 }
 
-/// Which part of its session a record is. A run whose record grows to its limit continues it in another file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RecordPart {
-    /// Counted from 1.
-    pub number: u32,
-    /// The name of the file before it, in the same folder.
-    pub previous: Option<String>,
-}
-
-impl RecordPart {
-    /// The first, and mostly the only one.
-    pub const FIRST: RecordPart = RecordPart {
-        number: 1,
-        previous: None,
-    };
-
-    /// What the first line of a record says.
-    pub(crate) fn read(line: &[u8]) -> RecordPart {
-        #[derive(Deserialize)]
-        struct PartMembers {
-            part: Option<u32>,
-            previous: Option<String>,
-        }
-        match serde_json::from_slice(line) {
-            Ok(PartMembers {
-                part: Some(number),
-                previous,
-            }) => RecordPart {
-                number: number.max(1),
-                previous: previous.filter(|name| is_file_name(name)),
-            },
-            _ => RecordPart::FIRST,
-        }
-    }
-}
-
 /// A record may come from somebody else: what it names must be next to it.
 pub(crate) fn is_file_name(name: &str) -> bool {
     !(name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']))
@@ -100,12 +64,12 @@ impl SessionHeader {
     /// The member of `metadata` that names the session whose clients a replay plays.
     pub const REPLAY_OF: &str = "replay_of";
 
-    /// The first line of a record.
+    /// The first line of a record. `continues` is the name of the file before it, in the same folder.
     pub(crate) fn line(
         &self,
         masks: &CredentialRedaction,
         redaction: Option<&Redaction>,
-        part: &RecordPart,
+        continues: Option<&str>,
     ) -> Vec<u8> {
         let mut line = Map::new();
         line.insert("t".into(), "session".into());
@@ -130,9 +94,8 @@ impl SessionHeader {
         line.insert("cwd".into(), self.cwd.clone().into());
         line.insert("version".into(), self.version.clone().into());
         line.insert("metadata".into(), Value::Object(self.metadata.clone()));
-        if part.number > 1 {
-            line.insert("part".into(), part.number.into());
-            line.insert("previous".into(), part.previous.clone().into());
+        if let Some(name) = continues {
+            line.insert("continues".into(), name.into());
         }
         if let Some(redaction) = redaction {
             redaction.header(&mut line);
@@ -164,6 +127,13 @@ impl SessionHeader {
             command.map(|command| masks.command(command)),
             url.map(|url| masks.url(url).into_owned()),
         )
+    }
+
+    /// The name of the file that the first line of a record says it continues.
+    pub(crate) fn continues(line: &[u8]) -> Option<String> {
+        let line: Value = serde_json::from_slice(line).ok()?;
+        let name = line.get("continues")?.as_str()?;
+        is_file_name(name).then(|| name.to_owned())
     }
 
     /// What the first line of a record says about redaction. That of an import has it in its metadata.

@@ -24,14 +24,10 @@ pub(crate) struct Index {
     pub(crate) strings: StringTable,
     /// Verdicts, by row and then in file order.
     pub(crate) acts: Vec<VerdictLocation>,
-    /// Lines about messages of earlier parts, in file order.
-    pub(crate) outside: Vec<OutsideLine>,
     /// Connections, by number.
     pub(crate) connections: Vec<ConnectionPlace>,
     /// Where the last `end` line is.
     pub(crate) end: Option<LineLocation>,
-    /// Where the line is that names the next part.
-    pub(crate) next: Option<LineLocation>,
     /// Everything before this offset is in the index. Always the start of a line.
     pub(crate) covered: u64,
     /// Lines that are not record lines.
@@ -52,14 +48,6 @@ pub(crate) struct LineLocation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VerdictLocation {
     pub(crate) row: u32,
-    pub(crate) line: LineLocation,
-}
-
-/// A line about a message that is in an earlier part of the record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct OutsideLine {
-    /// The number of the message.
-    pub(crate) sequence: u64,
     pub(crate) line: LineLocation,
 }
 

@@ -36,7 +36,6 @@ mod record_location;
 mod recorder;
 pub mod redact;
 mod repair;
-mod session_parts;
 mod session_record;
 pub mod store;
 #[cfg(feature = "testing")]
@@ -50,7 +49,7 @@ pub use credential_redaction::{CredentialRedaction, REDACTED_CREDENTIAL};
 pub use error::Error;
 pub use export::{SessionExporter, exporters};
 pub use filter::{EnvelopeFacts, Filter, FilterError, MessageFacts, MessageFlags, RequestFacts};
-pub use header::{ProxySession, RecordPart, SessionHeader};
+pub use header::{ProxySession, SessionHeader};
 pub use id::{MessageId, new_salt, new_session_id};
 pub use import::import;
 pub use index::Row;
@@ -68,10 +67,9 @@ pub use record_input::{
     ReplayOrigin,
 };
 pub use record_location::{RecordLocation, numbered_record};
-pub use recorder::{DiskSync, RecentMessages, RecordSink, Recorder, subject_name};
+pub use recorder::{DiskSync, Recorder, subject_name};
 pub use redact::{RedactedMessage, Redaction, RedactionFacts, RedactionRules};
 pub use repair::{TornTail, repair};
-pub use session_parts::SessionParts;
 pub use session_record::{RecordedLine, RecordedLines, SessionEnd, SessionNote, SessionRecord};
 pub use timestamp::{parse as time_from_text, to_text as time_text};
 

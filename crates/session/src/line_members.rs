@@ -3,6 +3,8 @@
 //! A line's body is its last member, so a reader that only wants the envelope stops there. Values are skipped by shape, not
 //! checked: the recorder wrote them, and a caller that needs a value parses that value properly.
 
+use crate::lines::ScannedLine;
+
 /// A walk over the members of one line.
 pub(crate) struct LineMembers<'a> {
     line: &'a [u8],
@@ -59,13 +61,25 @@ impl<'a> LineMembers<'a> {
     }
 }
 
-/// The `t` of a line, if it starts like a record line.
+/// The `t` of a line, if it starts and ends like a record line.
 pub(crate) fn record_type(line: &[u8]) -> Option<&[u8]> {
-    let mut members = LineMembers::new(line);
-    if members.next_key()? != b"t" || line.last() != Some(&b'}') {
-        return None;
+    first_type(line).filter(|_| line.last() == Some(&b'}'))
+}
+
+/// The same of a line of which only the beginning may be here.
+pub(crate) fn scanned_type<'a>(line: &ScannedLine<'a>) -> Option<&'a [u8]> {
+    match line.is_whole() {
+        true => record_type(line.bytes),
+        false => first_type(line.bytes),
     }
-    string(members.value()?)
+}
+
+fn first_type(line: &[u8]) -> Option<&[u8]> {
+    let mut members = LineMembers::new(line);
+    match members.next_key()? {
+        b"t" => string(members.value()?),
+        _ => None,
+    }
 }
 
 /// The inside of a JSON string value; escapes stay.

@@ -1,26 +1,24 @@
 //! Lines of a record, read in order with one growing buffer.
 //!
-//! Everything that walks a record (index, exports, filters) walks it with this, so that none of them holds more than one chunk
-//! or one line. Only whole lines are given out; what stands after the last newline is either still being written or torn. A line
-//! over [`LONGEST_LINE`] is not kept in memory: [`OVERLONG`] is given out in its place, which no reader takes for a record line.
+//! Everything that walks a record (index, exports, filters) walks it with this. A line may be as long as the longest message, so
+//! of a long one only the beginning is given out: bodies come last, and most readers do without them. What stands after the last
+//! newline is either still being written or torn.
 
 use std::fmt::Debug;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// The buffer starts small, because many walks end after the first line, and doubles up to the larger size; only a line that
-/// is longer makes it grow further.
+/// The buffer starts small, because many walks end after the first line, and doubles up to twice the larger size. Of a line that is
+/// longer than that size, the beginning is given out.
 const FIRST: usize = 16 << 10;
 const CHUNK: usize = 1 << 20;
 
-/// The longest line of a record: the largest message (256 MiB unless `--max-message` says otherwise) in base64, and its
-/// envelope. Bodies are this long only in `jsonl` exports with redaction; the recorder puts those over 64 KiB into files.
+/// The longest line that is read: several times the largest message (64 MiB unless `--max-message` says otherwise), because a
+/// change of a message stands in one line with the original, and as base64 or with escapes a message is longer.
 pub(crate) const LONGEST_LINE: u64 = 384 << 20;
 /// The longest first line: a header holds little more than the command line.
 pub(crate) const LONGEST_HEADER: u64 = 16 << 20;
-/// What is given out in the place of a longer line.
-pub(crate) const OVERLONG: &[u8] = b"?";
 
 /// Bytes that can be read from any offset: a file, or several that are read as one.
 pub(crate) trait ReadAt: Debug {
@@ -46,7 +44,8 @@ pub(crate) struct LineScanner<'a> {
     end: usize,
     /// Where to stop, even if the file is longer.
     limit: u64,
-    longest: u64,
+    /// How much of a line is given out.
+    longest: usize,
     /// Bytes of a torn line that are not in the buffer because it is too long.
     unread: u64,
 }
@@ -54,7 +53,15 @@ pub(crate) struct LineScanner<'a> {
 /// One line, without its newline, and where it starts.
 pub(crate) struct ScannedLine<'b> {
     pub(crate) offset: u64,
+    pub(crate) len: u64,
+    /// The line; of a long one the beginning.
     pub(crate) bytes: &'b [u8],
+}
+
+impl ScannedLine<'_> {
+    pub(crate) fn is_whole(&self) -> bool {
+        self.bytes.len() as u64 == self.len
+    }
 }
 
 impl<'a> LineScanner<'a> {
@@ -67,7 +74,7 @@ impl<'a> LineScanner<'a> {
             start: 0,
             end: 0,
             limit,
-            longest: LONGEST_LINE,
+            longest: CHUNK,
             unread: 0,
         }
     }
@@ -75,7 +82,7 @@ impl<'a> LineScanner<'a> {
     /// The first line of a record; `None` if the file has no whole line, or none that could be a header.
     pub(crate) fn header(file: &'a dyn ReadAt) -> LineScanner<'a> {
         LineScanner {
-            longest: LONGEST_HEADER,
+            longest: LONGEST_HEADER as usize,
             ..LineScanner::new(file, 0, LONGEST_HEADER + 1)
         }
     }
@@ -86,28 +93,30 @@ impl<'a> LineScanner<'a> {
         loop {
             if let Some(found) = memchr::memchr(b'\n', &self.buffer[searched..self.end]) {
                 let newline = searched + found;
-                let line = self.start..newline;
-                let offset = self.base + self.start as u64;
+                let offset = self.offset();
+                let bytes = &self.buffer[self.start..newline];
                 self.start = newline + 1;
                 return Ok(Some(ScannedLine {
                     offset,
-                    bytes: &self.buffer[line],
+                    len: bytes.len() as u64,
+                    bytes,
                 }));
             }
-            let unsearched = self.end - self.start;
-            if unsearched as u64 > self.longest {
-                return self.skip_line();
+            let searched_len = self.end - self.start;
+            if searched_len > self.longest {
+                return self.long_line();
             }
             if self.fill()? == 0 {
                 return Ok(None);
             }
-            searched = self.start + unsearched;
+            searched = self.start + searched_len;
         }
     }
 
-    /// Reads on to the end of a line that is too long, and keeps nothing of it. Without an end it is a torn one.
-    fn skip_line(&mut self) -> io::Result<Option<ScannedLine<'_>>> {
+    /// Gives out the beginning of a long line, and reads on to its end. Without an end it is a torn one.
+    fn long_line(&mut self) -> io::Result<Option<ScannedLine<'_>>> {
         let offset = self.offset();
+        let beginning = self.start..self.start + self.longest;
         let mut piece = vec![0; CHUNK];
         let mut at = self.base + self.end as u64;
         loop {
@@ -122,7 +131,8 @@ impl<'a> LineScanner<'a> {
                 (self.start, self.end) = (0, 0);
                 return Ok(Some(ScannedLine {
                     offset,
-                    bytes: OVERLONG,
+                    len: at + newline as u64 - offset,
+                    bytes: &self.buffer[beginning],
                 }));
             }
             at += read as u64;
@@ -187,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn lines_longer_than_a_chunk_and_a_torn_end() {
-        let long = vec![b'x'; 3 * CHUNK + 17];
+    fn lines_longer_than_half_a_chunk_and_a_torn_end() {
+        let long = vec![b'x'; CHUNK - 17];
         let mut content = b"a\n\n".to_vec();
         content.extend_from_slice(&long);
         content.extend_from_slice(b"\nb\ntorn");
@@ -201,24 +211,24 @@ mod tests {
     }
 
     #[test]
-    fn an_overlong_line_is_passed_over_and_a_torn_one_is_measured() {
+    fn of_a_long_line_the_beginning_is_given_out_and_a_torn_one_is_measured() {
         let mut file = tempfile::tempfile().unwrap();
         let long = vec![b'x'; 5 * CHUNK];
         let content = [b"a\n", &long[..], b"\nb\n", &long[..]].concat();
         file.write_all(&content).unwrap();
         let mut lines = LineScanner {
-            longest: CHUNK as u64,
+            longest: CHUNK / 2,
             ..LineScanner::new(&file, 0, u64::MAX)
         };
         let mut found = Vec::new();
         while let Some(line) = lines.next_line().unwrap() {
-            found.push((line.offset, line.bytes.to_vec()));
+            found.push((line.offset, line.len, line.bytes.to_vec()));
         }
         let after = 2 + long.len() as u64 + 1;
         let expected = [
-            (0, b"a".to_vec()),
-            (2, OVERLONG.to_vec()),
-            (after, b"b".to_vec()),
+            (0, 1, b"a".to_vec()),
+            (2, long.len() as u64, vec![b'x'; CHUNK / 2]),
+            (after, 1, b"b".to_vec()),
         ];
         assert_eq!(found, expected);
         assert_eq!(

@@ -1,22 +1,23 @@
-//! The bytes of a record: one file, or the parts of a session read as one.
+//! The bytes of a record: one file, or several that continue each other, read as one.
 //!
-//! Offsets continue from part to part. What only joins two parts is left out: the line that names the next part, that part's
+//! Offsets continue from file to file. What only joins two files is left out: the line that names the next one, that one's
 //! header, and the `open` lines that it repeats. So the bytes are those of a record that was never divided.
 
-use crate::header::{RecordPart, SessionHeader};
+use crate::header::SessionHeader;
 use crate::lines::{LineScanner, ReadAt};
 use crate::{Error, line_members, private_files};
 use bytes::Bytes;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// A file whose first line says that it is a record.
 pub(crate) struct RecordOpening {
     pub(crate) file: File,
     pub(crate) header: SessionHeader,
-    pub(crate) part: RecordPart,
+    /// The name of the file before it.
+    pub(crate) continues: Option<String>,
     /// The line that says so.
     pub(crate) first_line: Bytes,
 }
@@ -31,19 +32,13 @@ impl RecordOpening {
         };
         Ok(RecordOpening {
             header: SessionHeader::read(&first_line, path)?,
-            part: RecordPart::read(&first_line),
+            continues: SessionHeader::continues(&first_line),
             file,
             first_line,
         })
     }
 
-    /// Whether it is the part of the same session that comes right after `other`.
-    pub(crate) fn follows(&self, other: &RecordOpening) -> bool {
-        self.header.id == other.header.id
-            && Some(self.part.number) == other.part.number.checked_add(1)
-    }
-
-    /// Where its own lines begin: after its header, and what it repeats of the part before.
+    /// Where its own lines begin: after its header, and what it repeats of the file before.
     fn own_lines(&self) -> io::Result<u64> {
         let mut lines = LineScanner::new(&self.file, 0, u64::MAX);
         loop {
@@ -67,11 +62,11 @@ impl RecordOpening {
 #[derive(Debug)]
 pub(crate) struct RecordFile {
     /// At least one, oldest first.
-    parts: Vec<RecordFilePart>,
+    files: Vec<ChainedFile>,
 }
 
 #[derive(Debug)]
-struct RecordFilePart {
+struct ChainedFile {
     path: PathBuf,
     file: File,
     /// The offset of its first byte among all.
@@ -83,45 +78,52 @@ struct RecordFilePart {
 impl RecordFile {
     pub(crate) fn new(path: &Path, file: File) -> RecordFile {
         RecordFile {
-            parts: vec![RecordFilePart::new(path, file, 0, 0)],
+            files: vec![ChainedFile::new(path, file, 0, 0)],
         }
     }
 
-    /// Adds the part that follows. What there is so far ends at `end`.
-    pub(crate) fn push(&mut self, path: &Path, part: RecordOpening, end: u64) -> io::Result<()> {
-        let left_out = part.own_lines()?;
-        let part = RecordFilePart::new(path, part.file, end, left_out);
-        self.parts.push(part);
+    /// Adds the file that follows. What there is so far ends at `end`.
+    pub(crate) fn push(&mut self, path: &Path, next: RecordOpening, end: u64) -> io::Result<()> {
+        let left_out = next.own_lines()?;
+        self.files
+            .push(ChainedFile::new(path, next.file, end, left_out));
         Ok(())
     }
 
     /// The file, if there is only one.
     pub(crate) fn single(&self) -> Option<&File> {
-        match self.parts.as_slice() {
-            [part] => Some(&part.file),
+        match self.files.as_slice() {
+            [only] => Some(&only.file),
             _ => None,
         }
     }
 
     /// The first file.
     pub(crate) fn path(&self) -> &Path {
-        &self.parts[0].path
+        &self.files[0].path
     }
 
     /// The file that grows, if one does.
     pub(crate) fn last_path(&self) -> &Path {
-        &self.parts[self.parts.len() - 1].path
+        &self.files[self.files.len() - 1].path
+    }
+
+    /// Whether the last file is the one at `path`.
+    pub(crate) fn is_last(&self, path: &Path) -> io::Result<bool> {
+        let key = |facts: Metadata| (facts.dev(), facts.ino());
+        let last = &self.files[self.files.len() - 1];
+        Ok(key(last.file.metadata()?) == key(std::fs::metadata(path)?))
     }
 
     /// All files.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.parts.iter().map(|part| part.path.as_path())
+        self.files.iter().map(|known| known.path.as_path())
     }
 
     /// The file that has the byte at `offset`, and where in it.
     pub(crate) fn place(&self, offset: u64) -> (&Path, u64) {
-        let part = &self.parts[self.part_at(offset)];
-        (&part.path, offset - part.first + part.left_out)
+        let known = &self.files[self.file_at(offset)];
+        (&known.path, offset - known.first + known.left_out)
     }
 
     pub(crate) fn read_exact_at(&self, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
@@ -139,30 +141,30 @@ impl RecordFile {
         Ok(())
     }
 
-    /// The first part begins at 0, so there is one for every offset.
-    fn part_at(&self, offset: u64) -> usize {
-        self.parts.partition_point(|part| part.first <= offset) - 1
+    /// The first file begins at 0, so there is one for every offset.
+    fn file_at(&self, offset: u64) -> usize {
+        self.files.partition_point(|known| known.first <= offset) - 1
     }
 }
 
 impl ReadAt for RecordFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let index = self.part_at(offset);
-        let part = &self.parts[index];
+        let index = self.file_at(offset);
+        let known = &self.files[index];
         let end = self
-            .parts
+            .files
             .get(index + 1)
             .map_or(u64::MAX, |next| next.first);
         let len = usize::try_from(end - offset).unwrap_or(usize::MAX);
         let len = len.min(buffer.len());
-        let inside = offset - part.first + part.left_out;
-        FileExt::read_at(&part.file, &mut buffer[..len], inside)
+        let inside = offset - known.first + known.left_out;
+        FileExt::read_at(&known.file, &mut buffer[..len], inside)
     }
 }
 
-impl RecordFilePart {
-    fn new(path: &Path, file: File, first: u64, left_out: u64) -> RecordFilePart {
-        RecordFilePart {
+impl ChainedFile {
+    fn new(path: &Path, file: File, first: u64, left_out: u64) -> ChainedFile {
+        ChainedFile {
             path: path.to_path_buf(),
             file,
             first,

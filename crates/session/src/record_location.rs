@@ -6,6 +6,7 @@
 use crate::{Error, SessionHeader, lock, store};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::ErrorKind;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -18,12 +19,15 @@ pub enum RecordLocation {
     Folder(PathBuf),
     /// This file, or a numbered one if it exists: `x.2.jsonl` for `x.jsonl`.
     File(PathBuf),
+    /// A file in the folder for temporary files that has no name, and so is gone when it is closed.
+    Temporary,
 }
 
 impl RecordLocation {
     /// Creates the file, 0600 and locked, and the folders above it, 0700.
     pub(crate) fn create(&self, header: &SessionHeader) -> Result<(File, PathBuf), Error> {
         let wanted = match self {
+            RecordLocation::Temporary => return create_temporary(),
             RecordLocation::Default => store::state_dir()?.join(default_name(header)),
             RecordLocation::Folder(folder) => folder.join(default_name(header)),
             RecordLocation::File(path) => path.clone(),
@@ -67,6 +71,21 @@ impl RecordLocation {
             }
         }
     }
+}
+
+/// The path leads to the open file, as long as this process has it open.
+fn create_temporary() -> Result<(File, PathBuf), Error> {
+    let folder = std::env::temp_dir();
+    let failed = |error| Error::io("create a temporary record in", &folder, error);
+    let file = tempfile::Builder::new().append(true).tempfile();
+    let file = file.map_err(failed)?.into_file();
+    lock::acquire_lock(&file).map_err(failed)?;
+    let number = file.as_raw_fd();
+    let path = match cfg!(target_os = "linux") {
+        true => format!("/proc/{}/fd/{number}", std::process::id()),
+        false => format!("/dev/fd/{number}"),
+    };
+    Ok((file, path.into()))
 }
 
 /// `x.jsonl` for the first, `x.2.jsonl` and so on for the others: the ending still tells what the file is.

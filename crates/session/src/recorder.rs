@@ -5,14 +5,11 @@
 //! message that a peer received is in the file even if the proxy is killed in the next instant. Messages that are ready together
 //! share a flush.
 
+mod chain;
 mod event_lines;
 mod fault;
 mod line;
 mod line_redaction;
-mod part;
-mod recent_messages;
-mod record_sink;
-mod removed;
 mod sync;
 #[cfg(test)]
 mod tests;
@@ -20,20 +17,18 @@ mod transport_envelope;
 
 pub(crate) use line::subject_field;
 pub use line::subject_name;
-pub use recent_messages::RecentMessages;
-pub use record_sink::RecordSink;
 pub use sync::DiskSync;
 
 use crate::record_input::{NewBody, NewMessage, NewVerdict, RecordEvent};
 use crate::{
-    Durability, Error, RecordErrorPolicy, RecordLocation, RecordOptions, RecordPart, SessionHeader,
-    SessionRecord,
+    CredentialRedaction, Durability, Error, RecordErrorPolicy, RecordLocation, RecordOptions,
+    Redaction, SessionHeader, SessionRecord,
 };
+use chain::RecordChain;
 use fault::RecorderFaults;
 use line::RecordLineWriter;
 use line_redaction::LineRedaction;
 use mcp_proxy_wire::{Message, TransportEnvelope};
-use part::RecordParts;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -64,7 +59,7 @@ pub struct Recorder {
     /// Lines that could not be written since the last that could.
     lost: u64,
     messages: u64,
-    parts: RecordParts,
+    chain: RecordChain,
     /// When it was last seen that the file is still in its folder.
     seen_at: Instant,
     durability: Durability,
@@ -86,7 +81,29 @@ impl Recorder {
         Recorder::start(file, path, options, header)
     }
 
-    /// The same on an open file. Tests pass `/dev/full` here.
+    /// Creates a record for the viewers of a run that keeps none. It has no name and holds the newest messages: when `limit` bytes
+    /// are reached, the older half goes.
+    pub fn temporary(
+        limit: u64,
+        credentials: CredentialRedaction,
+        redaction: Option<Redaction>,
+        header: &SessionHeader,
+    ) -> Result<Recorder, Error> {
+        let options = RecordOptions {
+            durability: Durability::None,
+            on_error: RecordErrorPolicy::Warn,
+            credentials,
+            redaction,
+            max_size: Some(limit / 2),
+        };
+        let recorder = Recorder::create(RecordLocation::Temporary, options, header)?;
+        Ok(Recorder {
+            chain: recorder.chain.temporary(),
+            ..recorder
+        })
+    }
+
+    /// The same as [`Recorder::create`] on an open file. Tests pass `/dev/full` here.
     pub(crate) fn start(
         file: File,
         path: PathBuf,
@@ -98,8 +115,8 @@ impl Recorder {
         let syncer =
             SyncThread::start(options.durability, options.on_error, &file, &path, &faults)?;
         let mut recorder = Recorder {
-            header: header.line(&masks, options.redaction.as_ref(), &RecordPart::FIRST),
-            parts: RecordParts::new(header, &path, options.max_size),
+            header: header.line(&masks, options.redaction.as_ref(), None),
+            chain: RecordChain::new(header, &path, options.max_size),
             seen_at: Instant::now(),
             lines: RecordLineWriter::new(masks, options.redaction),
             path,
@@ -125,8 +142,18 @@ impl Recorder {
     }
 
     /// The files of the record so far, in order: the last is [`Recorder::path`].
-    pub fn part_paths(&self) -> &[PathBuf] {
-        self.parts.paths()
+    pub fn paths(&self) -> &[PathBuf] {
+        self.chain.paths()
+    }
+
+    /// Whether it is gone at the end: see [`Recorder::temporary`].
+    pub fn is_temporary(&self) -> bool {
+        self.chain.is_temporary()
+    }
+
+    /// Whether something in messages is hidden from it.
+    pub fn redacts(&self) -> bool {
+        self.lines.redaction.is_some()
     }
 
     /// Messages recorded so far.
@@ -136,7 +163,7 @@ impl Recorder {
 
     /// Appends a `msg` line to the buffer. Returns how many values were hidden in it.
     pub fn record_message(&mut self, message: &NewMessage<'_>) -> u32 {
-        self.begin_part_if_full(message.time);
+        self.continue_if_full(message.time);
         self.begin_again_if_removed();
         match self.lines.redaction.clone() {
             None => {
@@ -181,7 +208,7 @@ impl Recorder {
             NewBody::Empty => self.lines.message(message, hidden),
         }
         self.messages += 1;
-        self.parts.messages += 1;
+        self.chain.messages += 1;
         self.pending += 1;
     }
 
@@ -215,7 +242,7 @@ impl Recorder {
     pub fn record_event(&mut self, time: SystemTime, io: &RecordEvent<'_>) {
         let start = self.lines.out.len();
         self.lines.record_event(time, io);
-        self.parts.note_connection(io, &self.lines.out[start..]);
+        self.chain.note_connection(io, &self.lines.out[start..]);
         self.pending += 1;
     }
 
@@ -239,9 +266,9 @@ impl Recorder {
         self.pending = 0;
     }
 
-    /// The part that the record continues in, once after it has begun.
-    pub fn take_new_part(&mut self) -> Option<PathBuf> {
-        self.parts.take_new()
+    /// The file that the record continues in, once after it has begun.
+    pub fn take_new_file(&mut self) -> Option<PathBuf> {
+        self.chain.take_new()
     }
 
     /// The first failure since recording last worked, once.
@@ -266,7 +293,7 @@ impl Recorder {
         let start = self.lines.out.len();
         self.lines.open("end", time);
         self.lines.text("why", why);
-        self.lines.number("messages", self.parts.messages);
+        self.lines.number("messages", self.chain.messages);
         self.lines.close();
         let last_line = self.lines.out[start..].to_vec();
         self.pending += 1;
@@ -283,7 +310,7 @@ impl Recorder {
                 Error::io("force onto the disk", &self.path, error),
             )?;
         }
-        if self.good <= INDEX_AT_END {
+        if self.good <= INDEX_AT_END && !self.is_temporary() {
             // The index is a cache: without it the next reader makes one.
             let _ = SessionRecord::open(&self.path).map(|session| session.store_index());
         }

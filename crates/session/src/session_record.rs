@@ -5,28 +5,29 @@
 //! last line is ignored and reported, never repaired here: see [`crate::repair()`], which those
 //! call who open a record for a person.
 
+mod chain;
 mod connections;
 mod document;
-mod event_stream_head;
+mod exchange;
 mod notes;
-mod parts;
 pub(crate) mod read;
 mod record_lines;
 mod selection;
 
 pub use notes::SessionNote;
-pub(crate) use read::{message as read_line, verdict as read_verdict};
+pub(crate) use read::message as read_line;
 pub use record_lines::{RecordedLine, RecordedLines};
 
 use crate::index::{self, Index, LineLocation, Row};
 use crate::record_file::{RecordFile, RecordOpening};
 use crate::{
-    Error, MessageWithContext, PeerInfo, ProxyMessage, ProxySession, RecordPart, Redaction,
-    RedactionFacts, RequestSummary, SessionHeader, Verdict, import, lock,
+    Error, MessageWithContext, PeerInfo, ProxyMessage, ProxySession, Redaction, RedactionFacts,
+    RequestSummary, SessionHeader, Verdict, import, lock,
 };
 use bytes::Bytes;
 use mcp_proxy_wire::{Origin, Transport};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::path::Path;
 use std::time::SystemTime;
 use tempfile::TempDir;
@@ -38,10 +39,9 @@ const WORTH_STORING: usize = 2_000;
 #[derive(Debug)]
 pub struct SessionRecord {
     file: RecordFile,
-    /// Whether the parts that follow are read as well.
-    reading: PartReading,
     header: SessionHeader,
-    part: RecordPart,
+    /// The name of the file that the first one continues, if that is not there.
+    continues: Option<String>,
     /// What the header says about redaction.
     redaction: Option<RedactionFacts>,
     /// What is hidden besides, in all that is read from here.
@@ -53,15 +53,6 @@ pub struct SessionRecord {
     thinned: bool,
     /// Where the record is, if it was made only to be read here.
     _temporary: Option<TempDir>,
-}
-
-/// Which files of a session are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PartReading {
-    /// The record's own.
-    One,
-    /// Those that follow too.
-    All,
 }
 
 /// How a session ended.
@@ -76,10 +67,11 @@ pub struct SessionEnd {
 }
 
 impl SessionRecord {
-    /// Opens a record for reading. A session in the `json` format is opened too, as a record that is gone when this is dropped.
+    /// Opens a record for reading, with all files that it continues or that continue it. A session in the `json` format is opened
+    /// too, as a record that is gone when this is dropped.
     pub fn open(path: impl AsRef<Path>) -> Result<SessionRecord, Error> {
         let path = path.as_ref();
-        match SessionRecord::open_record(path) {
+        match SessionRecord::open_record(&chain::first_file(path)) {
             Err(Error::NotARecord { .. }) if import::looks_like_document(path) => {
                 SessionRecord::open_document(path)
             }
@@ -92,10 +84,9 @@ impl SessionRecord {
         let mut session = SessionRecord {
             index: index::load(path, &opening.file).unwrap_or_default(),
             file: RecordFile::new(path, opening.file),
-            reading: PartReading::One,
             transport: opening.header.server.transport,
             header: opening.header,
-            part: opening.part,
+            continues: opening.continues,
             thinned: false,
             _temporary: None,
             redaction: SessionHeader::redaction(&opening.first_line),
@@ -143,7 +134,7 @@ impl SessionRecord {
         loop {
             let extended = self.index.extend(&self.file, lines);
             extended.map_err(|error| Error::io("read", self.file.last_path(), error))?;
-            if self.reading == PartReading::One || !self.join_next_part()? {
+            if !self.join_continuation()? {
                 break;
             }
         }
@@ -163,7 +154,7 @@ impl SessionRecord {
         }
     }
 
-    /// Stores the index next to the record. Several parts that are read as one have none.
+    /// Stores the index next to the record. Several files that are read as one have none.
     pub fn store_index(&self) -> Result<(), Error> {
         let Some(file) = self.file.single() else {
             return Ok(());
@@ -208,6 +199,9 @@ impl SessionRecord {
     pub fn end(&self) -> Option<SessionEnd> {
         let line = self.line(self.index.end?).ok()?;
         let record = RecordedLine { offset: 0, line };
+        if record.member::<String>("continued_in").is_some() {
+            return None;
+        }
         Some(SessionEnd {
             timestamp: crate::timestamp::parse(&record.member::<String>("timestamp")?)?,
             why: record.member("why").unwrap_or_default(),
@@ -231,10 +225,7 @@ impl SessionRecord {
 
     /// Whether a running proxy is writing this record.
     pub fn is_live(&self) -> bool {
-        let next = || {
-            self.next_part()
-                .filter(|_| self.reading == PartReading::All)
-        };
+        let next = || self.missing_continuation();
         lock::is_live(self.file.last_path()) || next().is_some_and(|path| lock::is_live(&path))
     }
 
@@ -271,6 +262,20 @@ impl SessionRecord {
     /// One row.
     pub fn row(&self, index: usize) -> Option<&Row> {
         self.index.rows.get(index)
+    }
+
+    /// The first row whose sequence number is not below this one.
+    pub fn at_or_after(&self, sequence: u64) -> usize {
+        let is_before = |row: &Row| row.sequence() < sequence;
+        self.index.rows.partition_point(is_before)
+    }
+
+    /// The oldest message that can be had.
+    pub fn oldest_sequence(&self) -> u64 {
+        match (&self.continues, self.row(0)) {
+            (Some(_), Some(row)) => row.sequence(),
+            _ => 1,
+        }
     }
 
     /// The row of the message with this sequence number.
@@ -348,12 +353,17 @@ impl SessionRecord {
 
     /// All lines in file order, known or not. Those that are too long to be read are left out.
     pub fn records(&self) -> RecordedLines<'_> {
-        RecordedLines::new(self, 0, self.hide.as_ref())
+        RecordedLines::new(self, 0..self.covered(), self.hide.as_ref())
     }
 
     /// The lines from `offset` on, as they are in the record: nothing is hidden besides.
     pub fn stored_lines(&self, offset: u64) -> RecordedLines<'_> {
-        RecordedLines::new(self, offset, None)
+        RecordedLines::new(self, offset..self.covered(), None)
+    }
+
+    /// The lines between two offsets, as they are in the record: what stands between two messages, for one.
+    pub fn stored_lines_in(&self, range: Range<u64>) -> RecordedLines<'_> {
+        RecordedLines::new(self, range, None)
     }
 
     /// The exact line of a row.

@@ -7,11 +7,12 @@ mod companion_files;
 mod prune;
 
 use companion_files::FolderListing;
-pub use prune::{PruneSelection, PruneSummary, prune, prune_to_size, running_ids};
+pub use prune::{PruneSelection, PruneSummary, prune, prune_to_size};
 
 use crate::record_file::RecordOpening;
 use crate::session_record::RecordedLine;
-use crate::{Error, PeerInfo, SessionRecord, lock};
+use crate::{Error, PeerInfo, lock};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -33,73 +34,90 @@ pub fn state_dir() -> Result<PathBuf, Error> {
         .ok_or(Error::NoStateDirectory)
 }
 
-/// One record, as a list shows it.
+/// The record of one session, as a list shows it: a file, and those that continue it.
 #[derive(Debug, Clone)]
 pub struct RecordListing {
-    /// The record's file.
-    pub path: PathBuf,
+    /// The files, oldest first. At least one.
+    pub paths: Vec<PathBuf>,
     /// The session's id.
     pub id: String,
     /// When it started.
     pub started_at: SystemTime,
     /// When it ended, if it was not killed.
     pub ended_at: Option<SystemTime>,
-    /// Which part of its session it is, from 1.
-    pub part: u32,
-    /// Another part follows it.
-    pub continues: bool,
     /// A running proxy is writing it.
     pub live: bool,
-    /// The server, as the first line has it. [`SessionRecord::server`] knows the transport better.
+    /// The server, as the first line has it. [`crate::SessionRecord::server`] knows the transport better.
     pub server: PeerInfo,
     /// The server's command or URL.
     pub target: String,
-    /// Bytes, with index, and other files next to it.
+    /// Bytes, with index and other files next to it.
     pub bytes: u64,
 }
 
 impl RecordListing {
-    /// Reads what a list shows of one record: its first line, its last, and the sizes.
-    pub fn read(path: &Path) -> Result<RecordListing, Error> {
-        let names = FolderListing::siblings_of(path);
-        RecordListing::read_among(path, &names)
+    /// The record's file; of several the first.
+    pub fn path(&self) -> &Path {
+        &self.paths[0]
     }
+}
 
-    /// The same where the names in its folder are known.
-    fn read_among(path: &Path, names: &FolderListing) -> Result<RecordListing, Error> {
-        let RecordOpening {
-            file, header, part, ..
-        } = RecordOpening::read(path)?;
+/// Whether a file is a record, as far as its first line tells.
+pub fn check_record(path: &Path) -> Result<(), Error> {
+    RecordOpening::read(path).map(drop)
+}
+
+/// One file of a record.
+struct ListedFile {
+    listing: RecordListing,
+    /// The names of the files before and after it.
+    continues: Option<String>,
+    continued_in: Option<String>,
+}
+
+impl ListedFile {
+    /// Reads the first line, the last, and the sizes.
+    fn read(path: PathBuf, names: &FolderListing) -> Result<ListedFile, Error> {
+        let opening = RecordOpening::read(&path)?;
+        let (file, header) = (opening.file, opening.header);
         let size = file
             .metadata()
-            .map_err(|error| Error::io("read", path, error))?
+            .map_err(|error| Error::io("read", &path, error))?
             .len();
-        let beside = names.companions_of(path);
-        let end = last_line_end(&file, size);
-        Ok(RecordListing {
+        let companions = names.companions_of(&path);
+        let companions = companions.iter().map(|path| companion_files::size(path));
+        let end = end_line(&file, size);
+        let end_text = |name: &str| end.as_ref()?.member::<String>(name);
+        let continued_in = end_text("continued_in");
+        let ended_at = end_text("timestamp").and_then(|time| crate::timestamp::parse(&time));
+        let listing = RecordListing {
             id: header.id,
             started_at: header.started_at,
-            ended_at: end.as_ref().map(|(time, _)| *time),
-            part: part.number,
-            continues: end.is_some_and(|(_, end)| end == PartEnd::Continues),
-            live: lock::is_live(path),
+            ended_at: ended_at.filter(|_| continued_in.is_none()),
+            live: lock::is_live(&path),
             server: header.server,
             target: header
                 .server_command
                 .or(header.server_url)
                 .unwrap_or_default(),
-            bytes: size
-                + beside
-                    .iter()
-                    .map(|path| companion_files::size(path))
-                    .sum::<u64>(),
-            path: path.to_path_buf(),
+            bytes: size + companions.sum::<u64>(),
+            paths: vec![path],
+        };
+        Ok(ListedFile {
+            listing,
+            continues: opening.continues,
+            continued_in,
         })
     }
 
-    /// How many messages it has. Reads the record if its index is stale, so a list asks for this last.
-    pub fn messages(&self) -> Result<usize, Error> {
-        SessionRecord::open(&self.path).map(|session| session.len())
+    /// Adds the file that continues this one.
+    fn push(&mut self, next: ListedFile) {
+        let known = &mut self.listing;
+        known.paths.extend(next.listing.paths);
+        known.bytes += next.listing.bytes;
+        known.live = next.listing.live;
+        known.ended_at = next.listing.ended_at;
+        self.continued_in = next.continued_in;
     }
 }
 
@@ -110,52 +128,54 @@ pub fn list(folder: &Path) -> Result<Vec<RecordListing>, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Error::io("read", folder, error)),
     };
-    let mut found: Vec<RecordListing> = names
-        .in_folder(folder)
-        .filter(|path| {
-            path.is_file()
-                && path
-                    .extension()
-                    .is_none_or(|ending| ending != "idx" && ending != "part")
-        })
-        .filter_map(|path| RecordListing::read_among(&path, &names).ok())
-        .collect();
+    let paths = names.in_folder(folder).filter(|path| {
+        let ending = path.extension();
+        path.is_file() && ending.is_none_or(|ending| ending != "idx" && ending != "part")
+    });
+    let files = paths.filter_map(|path| {
+        let name = path.file_name()?.to_str()?.to_owned();
+        Some((name, ListedFile::read(path, &names).ok()?))
+    });
+    let mut found = join_files(files.collect());
     found.sort_by(|one, other| {
-        other
-            .started_at
-            .cmp(&one.started_at)
-            .then_with(|| other.part.cmp(&one.part))
-            .then_with(|| other.path.cmp(&one.path))
+        let key = |record: &RecordListing| (record.started_at, record.path().to_path_buf());
+        key(other).cmp(&key(one))
     });
     Ok(found)
 }
 
-/// The record in `folder` that a person means by `name`: a session id, the start of one, or a file name with or without its ending.
-pub fn find(folder: &Path, name: &str) -> Result<Vec<RecordListing>, Error> {
-    let mut found = list(folder)?;
-    found.retain(|listed| {
-        let file = listed
-            .path
-            .file_name()
-            .map(|file| file.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        listed.id.starts_with(name)
-            || file == name
-            || file
-                .strip_suffix(".jsonl")
-                .is_some_and(|stem| stem.ends_with(name))
-    });
-    Ok(found)
+/// Puts the files of each session together. `files` are known by their names.
+fn join_files(mut files: BTreeMap<String, ListedFile>) -> Vec<RecordListing> {
+    let is_first = |file: &ListedFile| {
+        let previous = file.continues.as_ref().and_then(|name| files.get(name));
+        previous.is_none_or(|previous| previous.listing.id != file.listing.id)
+    };
+    let firsts = files.iter().filter(|(_, file)| is_first(file));
+    let firsts: Vec<String> = firsts.map(|(name, _)| name.clone()).collect();
+    let mut records = Vec::new();
+    for mut name in firsts {
+        let Some(mut record) = files.remove(&name) else {
+            continue;
+        };
+        while let Some(next) = record.continued_in.take()
+            && let Some(file) = files.remove(&next)
+        {
+            if file.listing.id != record.listing.id || file.continues.as_ref() != Some(&name) {
+                files.insert(next, file);
+                break;
+            }
+            record.push(file);
+            name = next;
+        }
+        records.push(record.listing);
+    }
+    // Files that name each other in a way that no recorder writes.
+    records.extend(files.into_values().map(|file| file.listing));
+    records
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum PartEnd {
-    Ended,
-    Continues,
-}
-
-/// The time in the last line, if that is an `end` or a `next`.
-fn last_line_end(file: &File, size: u64) -> Option<(SystemTime, PartEnd)> {
+/// The last line, if that is an `end`.
+fn end_line(file: &File, size: u64) -> Option<RecordedLine> {
     let len = size.min(4096) as usize;
     let mut tail = vec![0; len];
     file.read_exact_at(&mut tail, size - len as u64).ok()?;
@@ -165,11 +185,5 @@ fn last_line_end(file: &File, size: u64) -> Option<(SystemTime, PartEnd)> {
         offset: 0,
         line: tail[start..].to_vec().into(),
     };
-    let end = match record.kind() {
-        "end" => PartEnd::Ended,
-        "next" => PartEnd::Continues,
-        _ => return None,
-    };
-    let time = crate::timestamp::parse(&record.member::<String>("timestamp")?)?;
-    Some((time, end))
+    (record.kind() == "end").then_some(record)
 }

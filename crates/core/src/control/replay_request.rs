@@ -12,12 +12,12 @@ use mcp_proxy_control::{
     ConnectionNumber, Fault, ReplayRequest, ReplayResult, ReplaySession, with_member,
 };
 use mcp_proxy_session::{
-    ProxyMessage, Redaction, RedactionFacts, ReplayOrigin, SessionParts, raw_member,
+    ProxyMessage, Redaction, RedactionFacts, ReplayOrigin, SessionRecord, raw_member,
 };
 use mcp_proxy_wire::{Direction, ErrorCode, ExchangeId, Kind, Message, error_response};
 
 use super::request_handler::to_json;
-use super::rows::{self, AT_ONCE};
+use super::rows;
 use super::{MAX_REPLAYS, ProxyControl, RunServer, redacted_replay, servers};
 use crate::replay::{
     self, Handshake, INITIALIZE, ReplayError, ReplayOrder, ReplayReceipt, SingleReplay,
@@ -280,55 +280,10 @@ pub(super) fn bytes_of(recorded: &ProxyMessage) -> Result<Message, Fault> {
 }
 
 async fn find(control: &Arc<ProxyControl>, sequence: u64) -> Result<ReplaySource, Fault> {
-    if control.summary.record.is_some() {
-        let source = move |session: &SessionParts| source_in(session, sequence);
-        let found = rows::in_record(control, sequence, source).await?;
-        // Earlier parts are read only if the handshake is there.
-        if !(found.cut && found.opening.is_empty()) {
-            return Ok(found);
-        }
-        return rows::in_record(control, 1, source).await;
-    }
-    let run = &control.run;
-    let told = |sequence| {
-        run.recent(|ring| ring.message_with_context(sequence))
-            .flatten()
-    };
-    let message = told(sequence).ok_or_else(|| unknown(sequence))?;
-    let message = message.map_err(rows::failed)?.message;
-    let kept = run.recent(|ring| (ring.range(), ring.redaction().cloned()));
-    let (range, redaction) = kept.unwrap_or_default();
-    let (first, last) = range.unwrap_or((1, 0));
-    let mut opening = Handshake::default();
-    for next in first..=last {
-        if let Some(Ok(one)) = told(next) {
-            let one = one.message;
-            let of_client = one.direction == Direction::ClientToServer;
-            let method = one.method.as_deref();
-            if one.connection == message.connection && of_client && one.is_from_peer() {
-                if begins_another(method, next, sequence) {
-                    break;
-                }
-                opening.observe(method, || next);
-            }
-        }
-        if (next - first) % AT_ONCE == AT_ONCE - 1 {
-            // Messages go first.
-            tokio::task::yield_now().await;
-        }
-    }
-    let opening = opening.all().filter_map(told);
-    let opening = opening.map(|told| told.map(|told| told.message).map_err(rows::failed));
-    Ok(ReplaySource {
-        message,
-        opening: opening.collect::<Result<_, _>>()?,
-        cut: first > 1,
-        redaction,
-    })
+    rows::in_record(control, move |session| source_in(session, sequence)).await
 }
 
-/// The same in a record.
-fn source_in(session: &SessionParts, sequence: u64) -> Result<ReplaySource, Fault> {
+fn source_in(session: &SessionRecord, sequence: u64) -> Result<ReplaySource, Fault> {
     let index = session.find(sequence).ok_or_else(|| unknown(sequence))?;
     let message = session.message(index).map_err(rows::failed)?;
     let mut opening = Handshake::default();
@@ -338,7 +293,7 @@ fn source_in(session: &SessionParts, sequence: u64) -> Result<ReplaySource, Faul
         if row.connection() != message.connection || !of_client || !row.is_from_peer() {
             continue;
         }
-        let method = session.method(index);
+        let method = session.method(row);
         if begins_another(method, row.sequence(), sequence) {
             break;
         }
@@ -350,7 +305,7 @@ fn source_in(session: &SessionParts, sequence: u64) -> Result<ReplaySource, Faul
     Ok(ReplaySource {
         message,
         opening: opening.collect::<Result<_, _>>()?,
-        cut: session.first_number() > 1,
+        cut: session.missing_beginning().is_some(),
         redaction: session.redaction().cloned(),
     })
 }
@@ -392,16 +347,9 @@ async fn outcome_json(
 }
 
 async fn find_one(control: &Arc<ProxyControl>, sequence: u64) -> Result<ProxyMessage, Fault> {
-    if control.summary.record.is_some() {
-        return rows::in_record(control, sequence, move |session| {
-            let index = session.find(sequence).ok_or_else(|| unknown(sequence))?;
-            session.message(index).map_err(rows::failed)
-        })
-        .await;
-    }
-    let told = control
-        .run
-        .recent(|ring| ring.message_with_context(sequence));
-    let told = told.flatten().ok_or_else(|| unknown(sequence))?;
-    Ok(told.map_err(rows::failed)?.message)
+    rows::in_record(control, move |session| {
+        let index = session.find(sequence).ok_or_else(|| unknown(sequence))?;
+        session.message(index).map_err(rows::failed)
+    })
+    .await
 }

@@ -11,10 +11,10 @@ use mcp_proxy_control::{
     ConnectionsListRequest, ContinueRequest, ControlRequest, ExportRequest, Fault, FileResult,
     HelloRequest, HelloResult, HoldEditRequest, HoldExtendRequest, HoldResolveRequest,
     InterceptGetRequest, InterceptSetRequest, MarkChange, Method, NoResult, NoteRequest, PROTOCOL,
-    RelayPairRequest, RelayPairResult, RingStats, RulesListRequest, RulesReloadRequest,
-    SaveRequest, ServersDisableRequest, ServersEnableRequest, ServersListRequest,
-    ServersListResult, ServersReloadRequest, ServersRestartRequest, ShutdownRequest, StatsRequest,
-    StatsResult, StepRequest, SubscribeRequest, SubscribeResult, read_params,
+    RelayPairRequest, RelayPairResult, RulesListRequest, RulesReloadRequest, SaveRequest,
+    ServersDisableRequest, ServersEnableRequest, ServersListRequest, ServersListResult,
+    ServersReloadRequest, ServersRestartRequest, ShutdownRequest, StatsRequest, StatsResult,
+    StepRequest, SubscribeRequest, SubscribeResult, read_params,
 };
 use mcp_proxy_session::{BodyInclusion, MarkOperation, RecordEvent, export};
 use mcp_proxy_wire::{ErrorCode, Kind, Message};
@@ -279,11 +279,6 @@ impl ControlRequestHandler {
             held: state.held.len(),
             breakpoints: state.breakpoints,
             rules: run.rules().current().list().len(),
-            ring: run.recent(|ring| RingStats {
-                messages: ring.len(),
-                bytes: ring.bytes(),
-                first: ring.range().map(|(first, _)| first),
-            }),
             relay: control.callbacks.relay.as_ref().map(|relay| relay.stats()),
         }
     }

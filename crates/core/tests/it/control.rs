@@ -14,8 +14,8 @@ use mcp_proxy_core::control::{
 use mcp_proxy_core::intercept::InterceptMode;
 use mcp_proxy_core::{Dial, LinkEnd, PipelineOutput, ProxyRun};
 use mcp_proxy_session::{
-    CredentialRedaction, RecentMessages, RecordLocation, RecordOptions, Recorder, Redaction,
-    RedactionRules, SessionRecord, testing,
+    CredentialRedaction, RecordLocation, RecordOptions, Recorder, Redaction, RedactionRules,
+    SessionRecord, testing,
 };
 use mcp_proxy_wire::{
     Body, Direction, ErrorCode, ExchangeId, Frame, LineEnd, Message, Origin, Side, Transport,
@@ -36,6 +36,12 @@ fn holding(present: &Value) -> Value {
     present
 }
 
+/// The record of a run that keeps none.
+fn temporary(limit: u64, redaction: Option<Redaction>) -> Recorder {
+    let masks = CredentialRedaction::none();
+    Recorder::temporary(limit, masks, redaction, &testing::header()).unwrap()
+}
+
 /// A run and who controls it.
 struct ControlledRun {
     run: Arc<ProxyRun>,
@@ -52,13 +58,10 @@ impl ControlledRun {
         ControlledRun::of(proxy_run(Some(recorder)), Some(&path))
     }
 
-    fn ringed(limit: usize) -> ControlledRun {
+    /// Without a record but for a temporary one.
+    fn unrecorded(limit: u64) -> ControlledRun {
         let run = proxy_run(None);
-        run.keep_recent(RecentMessages::new(
-            limit,
-            CredentialRedaction::none(),
-            None,
-        ));
+        run.keep_temporary_record(temporary(limit, None));
         ControlledRun::of(run, None)
     }
 
@@ -66,11 +69,7 @@ impl ControlledRun {
     fn hiding(rules: &RedactionRules, dial: Dial) -> ControlledRun {
         let redaction = Redaction::new(rules).unwrap();
         let run = proxy_run(None);
-        run.keep_recent(RecentMessages::new(
-            1 << 20,
-            CredentialRedaction::none(),
-            redaction.clone(),
-        ));
+        run.keep_temporary_record(temporary(1 << 20, redaction.clone()));
         ControlledRun::with(run, None, redaction, dial)
     }
 
@@ -211,7 +210,7 @@ async fn sequences(viewer: &Viewer, params: Value) -> (Vec<u64>, Value) {
 
 on_both_runtimes!(every_method_is_in_the_list_and_refuses_what_it_does_not_know);
 async fn every_method_is_in_the_list_and_refuses_what_it_does_not_know() {
-    let run = ControlledRun::ringed(1 << 20);
+    let run = ControlledRun::unrecorded(1 << 20);
     let viewer = run.viewer();
     for info in METHODS {
         assert_eq!(info.method.info().name, info.name);
@@ -237,7 +236,7 @@ async fn every_method_is_in_the_list_and_refuses_what_it_does_not_know() {
 
 on_both_runtimes!(bad_lines_are_answered_and_the_next_one_works);
 async fn bad_lines_are_answered_and_the_next_one_works() {
-    let run = ControlledRun::ringed(1 << 20);
+    let run = ControlledRun::unrecorded(1 << 20);
     let viewer = run.viewer();
     for (line, code) in [
         ("{", -32700),
@@ -284,9 +283,9 @@ async fn get_pages_through_a_record() {
     assert_eq!(answer["error"]["code"], -32602);
 }
 
-on_both_runtimes!(get_without_a_record_finds_the_newest_in_the_ring);
-async fn get_without_a_record_finds_the_newest_in_the_ring() {
-    let run = ControlledRun::ringed(4_000);
+on_both_runtimes!(get_without_a_record_finds_the_newest_messages);
+async fn get_without_a_record_finds_the_newest_messages() {
+    let run = ControlledRun::unrecorded(4_000);
     let viewer = run.viewer();
     for id in 1..=200 {
         run.pass(&format!(r#"{{"id":{id},"method":"x"}}"#));
@@ -299,9 +298,7 @@ async fn get_without_a_record_finds_the_newest_in_the_ring() {
     assert_eq!(rows.last().unwrap()["raw"]["id"], 200);
     let stats = ask(&viewer, "stats", json!({})).await;
     assert_eq!(stats["result"]["messages"], 200);
-    assert_eq!(stats["result"]["ring"]["first"], first);
-    // Larger than one look at the ring.
-    let run = ControlledRun::ringed(1 << 20);
+    let run = ControlledRun::unrecorded(1 << 20);
     let viewer = run.viewer();
     for id in 1..=200 {
         run.pass(&format!(r#"{{"id":{id},"method":"x"}}"#));
@@ -314,14 +311,14 @@ async fn get_without_a_record_finds_the_newest_in_the_ring() {
 
 on_both_runtimes!(a_replay_finds_no_server_or_no_handshake);
 async fn a_replay_finds_no_server_or_no_handshake() {
-    let run = ControlledRun::ringed(1 << 20);
+    let run = ControlledRun::unrecorded(1 << 20);
     let viewer = run.viewer();
     run.pass(r#"{"id":1,"method":"x"}"#);
     let answer = ask(&viewer, "replay", json!({"sequence": 1})).await;
     assert_eq!(answer["error"]["code"], Fault::FAILED, "{answer}");
     assert_eq!(answer["error"]["message"], "it is gone");
-    // The ring has forgotten how the session began; only a message that says its version itself needs no handshake.
-    let run = ControlledRun::ringed(2_000);
+    // How the session began is not kept any more; only a message that says its version itself needs no handshake.
+    let run = ControlledRun::unrecorded(2_000);
     let viewer = run.viewer();
     for id in 1..=50 {
         run.pass(&format!(r#"{{"id":{id},"method":"x"}}"#));
@@ -413,7 +410,7 @@ async fn rows_are_told_at_most_thirty_times_a_second() {
 
 on_both_runtimes!(changes_of_the_mode_are_told_at_once_and_merged_while_nobody_asks);
 async fn changes_of_the_mode_are_told_at_once_and_merged_while_nobody_asks() {
-    let run = ControlledRun::ringed(1 << 20);
+    let run = ControlledRun::unrecorded(1 << 20);
     let mut viewer = run.viewer();
     ask(&viewer, "subscribe", json!({})).await;
     let now = |notice: Notice| serde_json::from_slice::<Value>(&notice.to_json()).unwrap();
@@ -439,7 +436,7 @@ async fn changes_of_the_mode_are_told_at_once_and_merged_while_nobody_asks() {
 
 on_both_runtimes!(a_viewer_that_edits_stops_the_clock_until_it_is_gone);
 async fn a_viewer_that_edits_stops_the_clock_until_it_is_gone() {
-    let run = ControlledRun::ringed(1 << 20);
+    let run = ControlledRun::unrecorded(1 << 20);
     let viewer = run.viewer();
     let other = run.viewer();
     ask(&other, "intercept.set", json!({"mode": "intercept"})).await;
@@ -484,7 +481,7 @@ async fn a_viewer_that_edits_stops_the_clock_until_it_is_gone() {
 
 on_both_runtimes!(new_rules_are_told_to_viewers);
 async fn new_rules_are_told_to_viewers() {
-    let run = ControlledRun::ringed(1 << 20);
+    let run = ControlledRun::unrecorded(1 << 20);
     let mut viewer = run.viewer();
     ask(&viewer, "subscribe", json!({})).await;
     let rules = "[[rule]]\ndrop = true\n[[rule]]\ndrop = true\n";
@@ -504,7 +501,7 @@ async fn new_rules_are_told_to_viewers() {
 
 on_both_runtimes!(places_are_limited_and_given_back);
 async fn places_are_limited_and_given_back() {
-    let run = ControlledRun::ringed(1 << 20);
+    let run = ControlledRun::unrecorded(1 << 20);
     let viewers: Vec<_> = (0..MAX_VIEWERS).map(|_| run.viewer()).collect();
     assert!(run.control.attach(None).is_err());
     drop(viewers);

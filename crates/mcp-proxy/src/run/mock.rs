@@ -15,8 +15,8 @@ use crate::config::{Config, MockTarget};
 /// Plays the server until the client ends.
 pub fn run(args: &MockArgs) -> Result<ExitCode> {
     let path = record_lookup::find(&args.record)?;
-    let session = SessionRecord::open_session(&path)
-        .with_context(|| format!("cannot read {}", args.record))?;
+    let session =
+        SessionRecord::open(&path).with_context(|| format!("cannot read {}", args.record))?;
     report_damage(&session);
     let recording =
         MockRecording::read(session).with_context(|| format!("cannot read {}", args.record))?;

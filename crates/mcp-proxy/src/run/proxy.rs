@@ -132,10 +132,10 @@ async fn run_on(config: &Config) -> Result<ExitCode> {
     drop(control);
     let had_screen = tui.is_some();
     drop(tui);
-    let parts = run.record_parts();
-    record::finish(&parts, config.record.as_ref(), config.quiet)?;
+    let files = run.record_files();
+    record::finish(&files, config.record.as_ref(), config.quiet)?;
     // What was said at the start about the record, the screen has hidden.
-    let recorded = parts.last().filter(|_| !config.quiet);
+    let recorded = files.last().filter(|_| !config.quiet);
     let recorded = recorded.map(|path| format!("mcp-proxy: recorded to {}", path.display()));
     if let Some(text) = recorded.or(recording.warning).filter(|_| had_screen) {
         printer::say(&text);

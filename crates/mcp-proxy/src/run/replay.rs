@@ -135,7 +135,7 @@ fn plans(
 ) -> Result<(Arc<ReplayScript>, Vec<ReplayPlan>)> {
     let path = record_lookup::find(&args.record)?;
     let cannot = || format!("cannot read {}", args.record);
-    let session = SessionRecord::open_session(&path).with_context(cannot)?;
+    let session = SessionRecord::open(&path).with_context(cannot)?;
     report_damage(&session);
     let known = ReplayPlan::connections(&session);
     if known.is_empty() {

@@ -131,12 +131,9 @@ fn head(session: &SessionRecord) -> String {
     row("server URL", facts.server_url.as_deref());
     row("proxy version", Some(&header.version));
     row("messages", Some(&session.len().to_string()));
-    if session.part().number > 1 || session.next_part().is_some() {
-        row("part", Some(&session.part().number.to_string()));
-    }
     for (name, path) in [
-        ("previous part", session.previous_part()),
-        ("next part", session.next_part()),
+        ("begins in (missing)", session.missing_beginning()),
+        ("continues in (missing)", session.missing_continuation()),
     ] {
         let file = path.as_deref().and_then(Path::file_name);
         row(name, file.map(|file| file.to_string_lossy()).as_deref());

@@ -3,9 +3,9 @@
 use super::connections::ConnectionPlace;
 use super::row::Flag;
 use super::strings::{StringId, hash};
-use super::{Index, LineLocation, OutsideLine, Row, VerdictLocation};
+use super::{Index, LineLocation, Row, VerdictLocation};
 use crate::line_members::{self, LineMembers};
-use crate::lines::{LineScanner, ReadAt};
+use crate::lines::{LONGEST_LINE, LineScanner, ReadAt, ScannedLine};
 use std::io;
 use std::num::NonZeroU64;
 
@@ -19,11 +19,7 @@ impl Index {
             && let Some(line) = lines.next_line()?
         {
             left -= 1;
-            let place = LineLocation {
-                offset: line.offset,
-                len: u32::try_from(line.bytes.len()).unwrap_or(u32::MAX),
-            };
-            self.add(place, line.bytes);
+            self.add(&line);
         }
         self.covered = lines.offset();
         // Of lines that are left for the next time nobody knows yet whether one is torn.
@@ -31,9 +27,18 @@ impl Index {
         Ok(self.rows.len() - before)
     }
 
-    fn add(&mut self, place: LineLocation, line: &[u8]) {
-        match line_members::record_type(line) {
-            Some(b"msg") => match self.read_row(place, line) {
+    fn add(&mut self, scanned: &ScannedLine<'_>) {
+        let line = scanned.bytes;
+        let place = LineLocation {
+            offset: scanned.offset,
+            len: u32::try_from(scanned.len).unwrap_or(u32::MAX),
+        };
+        if scanned.len > LONGEST_LINE {
+            self.damaged += 1;
+            return;
+        }
+        match line_members::scanned_type(scanned) {
+            Some(b"msg") => match self.read_row(place, scanned) {
                 Some(_) if self.rows.len() >= u32::MAX as usize => {}
                 Some((row, answers)) => self.push(row, answers),
                 None => self.damaged += 1,
@@ -41,7 +46,6 @@ impl Index {
             Some(b"act") => self.add_act(place, line),
             Some(b"io") => self.add_io(place, line),
             Some(b"end") => self.end = Some(place),
-            Some(b"next") => self.next = Some(place),
             Some(_) => {}
             None if line.is_empty() => {}
             None => self.damaged += 1,
@@ -49,10 +53,14 @@ impl Index {
     }
 
     /// A row and the sequence number of the request that it answers.
-    fn read_row(&mut self, place: LineLocation, line: &[u8]) -> Option<(Row, Option<u64>)> {
+    fn read_row(
+        &mut self,
+        place: LineLocation,
+        line: &ScannedLine<'_>,
+    ) -> Option<(Row, Option<u64>)> {
         let mut row = Row::new(place);
         let mut answers = None;
-        let mut members = LineMembers::new(line);
+        let mut members = LineMembers::new(line.bytes);
         while let Some(key) = members.next_key() {
             match key {
                 b"http" | b"sse" => {
@@ -62,7 +70,12 @@ impl Index {
                 b"raw" | b"raw_text" | b"raw_b64" => break,
                 _ => {}
             }
-            let value = members.value()?;
+            let value = match members.value() {
+                Some(value) => value,
+                // The rest of a long line is not here.
+                None if !line.is_whole() => break,
+                None => return None,
+            };
             match key {
                 b"sequence" => row.sequence = line_members::number(value)?,
                 b"timestamp" => row.micros = self.stamps.micros(line_members::string(value)?)?,
@@ -131,7 +144,7 @@ impl Index {
                 _ => {}
             }
         }
-        if let Some(row) = about.and_then(|sequence| self.find_or_note(sequence, place)) {
+        if let Some(row) = about.and_then(|sequence| self.find(sequence)) {
             self.insert_act(VerdictLocation {
                 row: row as u32,
                 line: place,
@@ -148,7 +161,7 @@ impl Index {
             let Some(value) = members.value() else { return };
             if key == b"kind" {
                 return match value {
-                    b"\"undelivered\"" => self.add_undelivered(place, members),
+                    b"\"undelivered\"" => self.add_undelivered(members),
                     b"\"open\"" => self.add_open(place, members),
                     b"\"close\"" => self.add_close(members),
                     _ => {}
@@ -157,21 +170,11 @@ impl Index {
         }
     }
 
-    fn add_undelivered(&mut self, place: LineLocation, members: LineMembers<'_>) {
+    fn add_undelivered(&mut self, members: LineMembers<'_>) {
         let sequence = find(members, b"sequence").and_then(line_members::number);
-        if let Some(row) = sequence.and_then(|sequence| self.find_or_note(sequence, place)) {
+        if let Some(row) = sequence.and_then(|sequence| self.find(sequence)) {
             self.rows[row].set(Flag::Undelivered);
         }
-    }
-
-    /// The row that a line is about. A line about a message of an earlier part is noted.
-    fn find_or_note(&mut self, sequence: u64, line: LineLocation) -> Option<usize> {
-        let found = self.find(sequence);
-        let is_earlier = |row: &Row| sequence < row.sequence();
-        if found.is_none() && self.rows.first().is_none_or(is_earlier) {
-            self.outside.push(OutsideLine { sequence, line });
-        }
-        found
     }
 
     fn add_open(&mut self, line: LineLocation, mut members: LineMembers<'_>) {

@@ -1,12 +1,12 @@
 //! The index on disk: `<record>.idx`.
 //!
-//! Little-endian: magic, the offset it covers, a fingerprint of the record's bytes at both ends of that range, eleven numbers, the
-//! rows, the verdicts, the lines about other parts, the connections, the strings, a checksum. Whatever does not fit makes the whole file worthless, and that is no loss: it is
+//! Little-endian: magic, the offset it covers, a fingerprint of the record's bytes at both ends of that range, eight numbers, the
+//! rows, the verdicts, the connections, the strings, a checksum. Whatever does not fit makes the whole file worthless, and that is no loss: it is
 //! rebuilt from the record. Written under a temporary name and renamed.
 
 use super::connections::ConnectionPlace;
 use super::strings::{StringTable, hash};
-use super::{Index, LineLocation, OutsideLine, Row, VerdictLocation};
+use super::{Index, LineLocation, Row, VerdictLocation};
 use crate::{new_salt, private_files};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Ends in the number of this layout.
-const MAGIC: &[u8; 8] = b"mcpidx\0\x05";
+const MAGIC: &[u8; 8] = b"mcpidx\0\x06";
 
 /// Bytes of the record that are hashed at each end of the covered range.
 const FINGERPRINT: u64 = 256;
@@ -74,8 +74,7 @@ fn read(reader: &mut ChecksumStream<BufReader<File>>, file: &File) -> Option<Ind
     if reader.number()? != fingerprint(file, covered)? {
         return None;
     }
-    let (rows, acts, outside, connections, strings, text) = (
-        reader.number()?,
+    let (rows, acts, connections, strings, text) = (
         reader.number()?,
         reader.number()?,
         reader.number()?,
@@ -92,16 +91,10 @@ fn read(reader: &mut ChecksumStream<BufReader<File>>, file: &File) -> Option<Ind
         len: u32::try_from(reader.number()?).ok()?,
     };
     index.end = (end.offset > 0).then_some(end);
-    let next = LineLocation {
-        offset: reader.number()?,
-        len: u32::try_from(reader.number()?).ok()?,
-    };
-    index.next = (next.offset > 0).then_some(next);
     // Before anything is reserved: the counts must make up the file.
     let stated = rows
         .checked_mul(Row::SIZE as u64)?
         .checked_add(acts.checked_mul(16)?)?
-        .checked_add(outside.checked_mul(24)?)?
         .checked_add(connections.checked_mul(8 * ConnectionPlace::WORDS as u64)?)?;
     if stated
         .checked_add(strings.checked_mul(4)?)?
@@ -123,15 +116,6 @@ fn read(reader: &mut ChecksumStream<BufReader<File>>, file: &File) -> Option<Ind
         index.acts.push(VerdictLocation {
             row: (word >> 32) as u32,
             line,
-        });
-    }
-    for _ in 0..outside {
-        index.outside.push(OutsideLine {
-            sequence: reader.number()?,
-            line: LineLocation {
-                offset: reader.number()?,
-                len: u32::try_from(reader.number()?).ok()?,
-            },
         });
     }
     for _ in 0..connections {
@@ -166,22 +150,18 @@ fn write(
     let fingerprint = fingerprint(file, index.covered).ok_or(io::ErrorKind::UnexpectedEof)?;
     let none = LineLocation { offset: 0, len: 0 };
     let end = index.end.unwrap_or(none);
-    let next = index.next.unwrap_or(none);
     writer.put(MAGIC)?;
     for number in [
         index.covered,
         fingerprint,
         index.rows.len() as u64,
         index.acts.len() as u64,
-        index.outside.len() as u64,
         index.connections.len() as u64,
         index.strings.ends.len() as u64,
         index.strings.text.len() as u64,
         index.damaged,
         end.offset,
         u64::from(end.len),
-        next.offset,
-        u64::from(next.len),
     ] {
         writer.put(&number.to_le_bytes())?;
     }
@@ -191,11 +171,6 @@ fn write(
     for act in &index.acts {
         writer.put(&(u64::from(act.row) << 32 | u64::from(act.line.len)).to_le_bytes())?;
         writer.put(&act.line.offset.to_le_bytes())?;
-    }
-    for OutsideLine { sequence, line } in &index.outside {
-        for number in [*sequence, line.offset, u64::from(line.len)] {
-            writer.put(&number.to_le_bytes())?;
-        }
     }
     for connection in &index.connections {
         for word in connection.to_words() {

@@ -145,7 +145,7 @@ fn removed(on_error: RecordErrorPolicy) -> SampleRecord {
     sample.client("{}");
     sample.flush();
     std::fs::remove_dir_all(sample.folder()).unwrap();
-    sample.recorder.seen_at -= removed::LOOK_PAUSE;
+    sample.recorder.seen_at -= chain::LOOK_PAUSE;
     sample
 }
 
@@ -156,7 +156,7 @@ fn a15_a_record_that_is_removed_begins_again_and_the_user_is_told() {
     sample.flush();
     assert!(sample.recorder.warning().is_some());
     // It is there, so nothing is said again.
-    sample.recorder.seen_at -= removed::LOOK_PAUSE;
+    sample.recorder.seen_at -= chain::LOOK_PAUSE;
     sample.client("{}");
     assert_eq!(sample.recorder.warning(), None);
     sample.end();

@@ -5,10 +5,11 @@
 
 use super::SessionRecord;
 use crate::line_members::{self, LineMembers};
-use crate::lines::{LineScanner, OVERLONG};
+use crate::lines::{LONGEST_LINE, LineScanner};
 use crate::{Error, ProxyMessage, Redaction};
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
+use std::ops::Range;
 
 /// One line of a record.
 #[derive(Debug, Clone)]
@@ -51,12 +52,12 @@ pub struct RecordedLines<'a> {
 impl<'a> RecordedLines<'a> {
     pub(super) fn new(
         session: &'a SessionRecord,
-        offset: u64,
+        range: Range<u64>,
         hide: Option<&'a Redaction>,
     ) -> RecordedLines<'a> {
         RecordedLines {
             session,
-            lines: LineScanner::new(&session.file, offset, session.covered()),
+            lines: LineScanner::new(&session.file, range.start, range.end),
             hide,
         }
     }
@@ -79,11 +80,20 @@ impl Iterator for RecordedLines<'_> {
                 Ok(line) => line?,
                 Err(error) => return Some(Err(Error::io("read", self.session.path(), error))),
             };
-            if line.bytes == OVERLONG {
+            if line.len > LONGEST_LINE {
                 continue;
             }
-            let bytes = Bytes::copy_from_slice(line.bytes);
-            let offset = line.offset;
+            let (offset, len) = (line.offset, line.len as usize);
+            let bytes = match line.is_whole() {
+                true => Bytes::copy_from_slice(line.bytes),
+                false => {
+                    let mut bytes = vec![0; len];
+                    if let Err(error) = self.session.file.read_exact_at(&mut bytes, offset) {
+                        return Some(Err(Error::io("read", self.session.path(), error)));
+                    }
+                    bytes.into()
+                }
+            };
             let shown = match self.hide {
                 None => bytes,
                 Some(hide) => hide.line(&bytes),

@@ -3,7 +3,7 @@
 use super::companion_files::{self, FolderListing};
 use super::{RecordListing, list};
 use crate::{Error, lock, private_files};
-use std::collections::HashSet;
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -18,7 +18,7 @@ pub enum PruneSelection {
     StartedBefore(SystemTime),
     /// The oldest, until the rest takes no more bytes than this. The newest finished session stays in any case.
     OldestOver(u64),
-    /// These.
+    /// These, named by their first files.
     Records(Vec<PathBuf>),
     /// All finished ones.
     All,
@@ -27,7 +27,7 @@ pub enum PruneSelection {
 /// What was, or would be, removed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PruneSummary {
-    /// The records.
+    /// The records, by their first files.
     pub removed: Vec<PathBuf>,
     /// What that freed.
     pub bytes: u64,
@@ -35,39 +35,32 @@ pub struct PruneSummary {
     pub live: Vec<PathBuf>,
 }
 
-/// The ids of sessions that are running. Only the last part of such a session is being written, but all of them stay.
-pub fn running_ids(listed: &[RecordListing]) -> HashSet<&str> {
-    let live = listed.iter().filter(|record| record.live);
-    live.map(|record| record.id.as_str()).collect()
-}
-
 /// Removes records from `folder` with all files that belong to them.
 pub fn prune(folder: &Path, which: &PruneSelection) -> Result<PruneSummary, Error> {
     let listed = list(folder)?;
     let mut total: u64 = listed.iter().map(|record| record.bytes).sum();
     let mut pruned = PruneSummary::default();
-    let running = running_ids(&listed);
-    let is_running = |record: &RecordListing| running.contains(record.id.as_str());
-    // With all its parts: it is what somebody will want to look at next.
-    let newest = listed.iter().find(|record| !is_running(record));
+    // It is what somebody will want to look at next.
+    let newest = listed.iter().find(|record| !record.live);
     let is_newest = |record: &RecordListing| newest.is_some_and(|newest| newest.id == record.id);
     // From the oldest.
     for record in listed.iter().rev() {
+        let path = record.path().to_path_buf();
         let meant = match which {
             PruneSelection::StartedBefore(time) => record.started_at < *time,
             PruneSelection::OldestOver(limit) => total > *limit && !is_newest(record),
-            PruneSelection::Records(paths) => paths.contains(&record.path),
+            PruneSelection::Records(paths) => paths.contains(&path),
             PruneSelection::All => true,
         };
         if !meant {
             continue;
         }
-        if !is_running(record) && remove(record)? {
+        if !record.live && remove(record)? {
             total = total.saturating_sub(record.bytes);
             pruned.bytes += record.bytes;
-            pruned.removed.push(record.path.clone());
+            pruned.removed.push(path);
         } else {
-            pruned.live.push(record.path.clone());
+            pruned.live.push(path);
         }
     }
     Ok(pruned)
@@ -81,22 +74,27 @@ pub fn prune_to_size(folder: &Path, limit: u64) -> Result<PruneSummary, Error> {
 
 /// Removes one record, unless it is live.
 fn remove(record: &RecordListing) -> Result<bool, Error> {
-    let path = &record.path;
-    let file = match private_files::open_record(path) {
-        Ok(file) => file,
-        // Another proxy was faster.
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
-        Err(error) => return Err(Error::io("open", path, error)),
-    };
     // Held while removing, so that nobody starts to write in between.
-    if !lock::try_acquire_lock(&file).map_err(|error| Error::io("lock", path, error))? {
-        return Ok(false);
+    let mut locked: Vec<File> = Vec::new();
+    for path in &record.paths {
+        let file = match private_files::open_record(path) {
+            Ok(file) => file,
+            // Another proxy was faster.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) => return Err(Error::io("open", path, error)),
+        };
+        if !lock::try_acquire_lock(&file).map_err(|error| Error::io("lock", path, error))? {
+            return Ok(false);
+        }
+        locked.push(file);
     }
-    // The record last: as long as it is there, what could not be removed is found again.
-    for path in &FolderListing::siblings_of(path).companions_of(path) {
+    for path in &record.paths {
+        // The record last: as long as it is there, what could not be removed is found again.
+        for path in &FolderListing::siblings_of(path).companions_of(path) {
+            companion_files::remove(path)?;
+        }
         companion_files::remove(path)?;
     }
-    companion_files::remove(path)?;
     Ok(true)
 }
 

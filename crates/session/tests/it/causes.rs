@@ -228,38 +228,3 @@ fn an_import_brings_it_back() {
     let session = SessionRecord::open(&source).unwrap();
     assert_eq!(export(&session, "json"), exported);
 }
-
-#[test]
-fn a_ring_keeps_what_an_open_line_tells_as_long_as_the_connection_is_open() {
-    use mcp_proxy_wire::{Message, TransportEnvelope};
-    let mut ring = RecentMessages::new(1 << 20, CredentialRedaction::none(), None);
-    let peer = PeerInfo::new(Transport::Stdio);
-    let open = RecordEvent::Open {
-        connection: 1,
-        client: &peer,
-        server: &PeerInfo {
-            name: Some("files".to_owned()),
-            ..peer.clone()
-        },
-        parent: Some(7),
-    };
-    let message = Message::parse(r#"{"method":"x"}"#);
-    let put = |ring: &mut RecentMessages, sequence: u64, parent: Option<u64>| {
-        ring.record_message(&NewMessage {
-            parent,
-            ..new_message(sequence, &TransportEnvelope::Bare, NewBody::Whole(&message))
-        });
-        ring.message_with_context(sequence).unwrap().unwrap()
-    };
-    let told = |told: MessageWithContext| (told.message.parent, told.server);
-    let files = || Some("files".to_owned());
-    assert_eq!(told(put(&mut ring, 1, None)), (None, None));
-    ring.record_event(start(), &open);
-    assert_eq!(told(put(&mut ring, 2, None)), (Some(7), files()));
-    assert_eq!(told(put(&mut ring, 3, Some(1))), (Some(1), files()));
-    let why = "done";
-    ring.record_event(start(), &RecordEvent::Close { connection: 1, why });
-    assert_eq!(told(put(&mut ring, 4, None)), (None, None));
-    let before = ring.message_with_context(3).unwrap().unwrap();
-    assert_eq!(before.server, files());
-}

@@ -185,7 +185,7 @@ fn an_import_next_to_its_original_has_a_name_and_an_id_of_its_own() {
     assert_eq!(listed.len(), 2);
     assert_ne!(listed[0].id, listed[1].id);
     for record in &listed {
-        let ending = record.path.extension().unwrap();
-        assert_eq!(ending, "jsonl", "{}", record.path.display());
+        let ending = record.path().extension().unwrap();
+        assert_eq!(ending, "jsonl", "{}", record.path().display());
     }
 }

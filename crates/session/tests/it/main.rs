@@ -6,6 +6,7 @@
 )]
 
 mod causes;
+mod chains;
 mod copies;
 mod credentials;
 mod errors;
@@ -15,7 +16,6 @@ mod follow;
 mod imports;
 mod interventions;
 mod lines;
-mod parts;
 mod private_files;
 mod programs;
 mod redaction;

@@ -40,7 +40,7 @@ fn a_pipe_or_a_device_is_refused_as_a_record_at_once() {
     for refused in [&path, Path::new("/dev/zero")] {
         let error = SessionRecord::open(refused).unwrap_err();
         assert!(matches!(error, Error::NotARecord { .. }), "{error:?}");
-        assert!(store::RecordListing::read(refused).is_err());
+        assert!(store::check_record(refused).is_err());
         assert!(mcp_proxy_session::repair(refused).is_err());
         assert!(!is_live(refused));
     }

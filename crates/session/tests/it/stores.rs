@@ -1,7 +1,7 @@
 //! The folder of records: names, lists, pruning.
 
 use crate::sample::*;
-use mcp_proxy_session::store::{PruneSelection, find, list, prune, prune_to_size};
+use mcp_proxy_session::store::{PruneSelection, list, prune, prune_to_size};
 use mcp_proxy_session::*;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn names(folder: &Path) -> Vec<String> {
         .iter()
         .map(|record| {
             record
-                .path
+                .path()
                 .file_name()
                 .unwrap()
                 .to_string_lossy()
@@ -74,13 +74,8 @@ fn lists_are_newest_first_and_say_what_is_live() {
     assert!(listed[0].live && !listed[1].live);
     assert_eq!(listed[1].ended_at, Some(start() + Duration::from_secs(9)));
     assert_eq!(listed[1].target, "python server.py");
-    assert_eq!(listed[1].messages().unwrap(), 0);
     assert!(listed[1].bytes > 1000);
-    assert_eq!(find(folder.path(), "00000001").unwrap().len(), 1);
-    assert_eq!(
-        find(folder.path(), &listed[0].id).unwrap()[0].path,
-        two.path()
-    );
+    assert_eq!(listed[0].path(), two.path());
     assert_eq!(list(&folder.path().join("none")).unwrap().len(), 0);
 }
 
@@ -117,7 +112,7 @@ fn the_oldest_finished_ones_go_first_and_live_ones_stay() {
         (pruned.removed.len(), pruned.live),
         (1, vec![live.path().to_path_buf()])
     );
-    let last = list(folder.path()).unwrap()[0].path.clone();
+    let last = list(folder.path()).unwrap()[0].path().to_path_buf();
     assert_eq!(
         prune(folder.path(), &PruneSelection::Records(vec![last]))
             .unwrap()
@@ -168,7 +163,7 @@ fn what_stands_beside_a_record_is_counted_and_goes_with_it() {
     std::fs::copy(&path, folder.path().join(format!("{name}.jsonl.2"))).unwrap();
     let listed = list(folder.path()).unwrap();
     assert_eq!(listed.len(), 2);
-    let own = listed.iter().find(|record| record.path == path).unwrap();
+    let own = listed.iter().find(|record| record.path() == path).unwrap();
     assert_eq!(own.bytes, before + 10_000 * companions.len() as u64);
     let pruned = prune(folder.path(), &PruneSelection::All).unwrap();
     assert_eq!(pruned.removed.len(), 2);
@@ -200,7 +195,7 @@ fn the_newest_finished_session_is_never_pruned_to_size() {
 }
 
 /// A running session in several files, of which it writes the last.
-fn running_in_parts(folder: &Path, number: u64) -> SampleRecord {
+fn running_in_files(folder: &Path, number: u64) -> SampleRecord {
     let options = RecordOptions {
         max_size: Some(1_500),
         ..options()
@@ -215,26 +210,26 @@ fn running_in_parts(folder: &Path, number: u64) -> SampleRecord {
         record.call(id, "tool", "{}");
         record.flush();
     }
-    assert!(record.recorder.part_paths().len() > 2);
+    assert!(record.recorder.paths().len() > 2);
     record
 }
 
 #[test]
-fn no_part_of_a_running_session_is_pruned_nor_taken_for_the_newest_finished_one() {
+fn no_file_of_a_running_session_is_pruned_nor_taken_for_the_newest_finished_one() {
     let folder = tempfile::tempdir().unwrap();
-    let one = running_in_parts(folder.path(), 1);
+    let one = running_in_files(folder.path(), 1);
     for number in 2..=3 {
         let mut recorder = record_in(folder.path(), number);
         recorder.end(start(), "done").unwrap();
     }
-    let four = running_in_parts(folder.path(), 4);
+    let four = running_in_files(folder.path(), 4);
     let pruned = prune_to_size(folder.path(), 1).unwrap();
     assert_eq!(pruned.removed.len(), 1);
     assert!(pruned.removed[0].to_string_lossy().contains("180002Z"));
     assert!(names(folder.path()).contains(&"20261115T180003Z-00000003.jsonl".to_owned()));
     let pruned = prune(folder.path(), &PruneSelection::All).unwrap();
     assert_eq!(pruned.removed.len(), 1);
-    let parts = [&one, &four].map(|record| record.recorder.part_paths());
-    assert_eq!(pruned.live.len(), parts.concat().len());
-    assert!(parts.concat().iter().all(|part| part.exists()));
+    let running = [&one, &four].map(|record| record.recorder.paths());
+    assert_eq!(pruned.live, running.map(|paths| paths[0].clone()));
+    assert!(running.concat().iter().all(|path| path.exists()));
 }

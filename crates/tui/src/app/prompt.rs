@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use mcp_proxy_control::{ExportRequest, NoteRequest, SaveRequest};
 use mcp_proxy_session::Filter;
 use mcp_proxy_session::export::{SessionExporter, exporter, exporter_for_file, file_endings};
-use mcp_proxy_session::store::RecordListing;
+use mcp_proxy_session::store::check_record;
 
 use super::answers::RequestPurpose;
 use super::{App, Focus, Overlay, PromptKind};
@@ -231,7 +231,7 @@ impl App {
             return self.complain(format!("{} is not a file", path.display()));
         }
         // The first line shows whether it is a record; a worker thread reads the rest, and finds out about exports.
-        if let Err(error) = RecordListing::read(&path)
+        if let Err(error) = check_record(&path)
             && !may_be_export(&path)
         {
             return self.complain(error.chain());

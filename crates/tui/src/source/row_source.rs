@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use mcp_proxy_session::{
-    Error, Filter, HttpHead, MessageWithContext, ProxyMessage, Row, SessionHeader, SessionParts,
+    Error, Filter, HttpHead, MessageWithContext, ProxyMessage, Row, SessionHeader, SessionRecord,
 };
 use mcp_proxy_wire::Kind;
 
@@ -19,7 +19,7 @@ const LONGEST_LINE: u32 = 1 << 20;
 /// Where rows come from. Written by the worker only.
 #[derive(Debug)]
 pub(super) enum RowSource {
-    Record(Box<SessionParts>),
+    Record(Box<SessionRecord>),
     Fetched(FetchedMessages),
 }
 
@@ -27,7 +27,7 @@ impl RowSource {
     /// What the record says about its session.
     pub(super) fn header(&self) -> Option<&SessionHeader> {
         match self {
-            RowSource::Record(session) => Some(session.last_part().header()),
+            RowSource::Record(session) => Some(session.header()),
             RowSource::Fetched(_) => None,
         }
     }
@@ -98,7 +98,7 @@ impl RowSource {
     pub(super) fn peer(&self, sequence: u64) -> Option<u64> {
         let row = self.find(sequence)?;
         match self {
-            RowSource::Record(session) => self.sequence(session.peer(row)?),
+            RowSource::Record(session) => self.sequence(session.row(row)?.peer()?),
             RowSource::Fetched(remembered) => {
                 let asked = remembered.get(row)?.message.answers;
                 let peer = asked.or_else(|| remembered.answer_to(sequence))?;
@@ -120,7 +120,7 @@ impl RowSource {
     /// The row of the request that a message answers, or of the answer to it.
     pub(super) fn peer_row(&self, row: usize) -> Option<usize> {
         match self {
-            RowSource::Record(session) => session.peer(row),
+            RowSource::Record(session) => session.row(row)?.peer(),
             RowSource::Fetched(_) => self.find(self.peer(self.sequence(row)?)?),
         }
     }
@@ -162,14 +162,13 @@ impl RowSource {
     fn message_line(&self, row: usize) -> Option<MessageRow> {
         match self {
             RowSource::Record(session) => {
-                let (record, inside) = session.part_of(row)?;
-                let known = record.row(inside)?;
+                let known = session.row(row)?;
                 // A line that cannot be read must not leave a hole in the list, and a long one takes too long for a frame.
                 let told = Some(row).filter(|_| known.line_len() <= LONGEST_LINE);
                 let told = told.and_then(|row| session.message_with_context(row).ok());
                 Some(match told {
                     Some(told) => MessageRow::of(&told),
-                    None => MessageRow::of_row(record, known),
+                    None => MessageRow::of_row(session, known),
                 })
             }
             RowSource::Fetched(remembered) => remembered.get(row).map(MessageRow::of),
@@ -180,7 +179,8 @@ impl RowSource {
     pub(super) fn matches(&self, filter: &Filter, row: usize) -> bool {
         let matches = match self {
             RowSource::Record(session) => {
-                record_row_matches(session, filter, row).map(|matches| matches.map_err(drop))
+                let known = session.row(row);
+                known.map(|known| filter.matches(session, known).map_err(drop))
             }
             RowSource::Fetched(remembered) => {
                 let told = remembered.get(row);
@@ -203,7 +203,7 @@ impl RowSource {
             return Ok(());
         }
         match self {
-            RowSource::Record(session) => scan_parts(session, filter, from, seen),
+            RowSource::Record(session) => filter.scan(session, from, seen),
             RowSource::Fetched(remembered) => {
                 for row in from..remembered.end() {
                     let told = remembered.get(row);
@@ -216,47 +216,4 @@ impl RowSource {
             }
         }
     }
-}
-
-/// Whether a row of a record matches; `None` if there is no such row.
-fn record_row_matches(
-    session: &SessionParts,
-    filter: &Filter,
-    row: usize,
-) -> Option<Result<bool, Error>> {
-    let (record, inside) = session.part_of(row)?;
-    if session.has_outside_facts(row) {
-        let told = session.message_with_context(row);
-        return Some(told.and_then(|told| filter.matches_message(&told)));
-    }
-    Some(filter.matches(record, record.row(inside)?))
-}
-
-/// Tries the rows of all parts from `from` on.
-fn scan_parts(
-    session: &SessionParts,
-    filter: &Filter,
-    from: usize,
-    mut seen: impl FnMut(usize, bool) -> ControlFlow<()>,
-) -> Result<(), Error> {
-    for (record, first) in session.parts() {
-        if from >= first + record.len() {
-            continue;
-        }
-        let mut stopped = ControlFlow::Continue(());
-        filter.scan(record, from.saturating_sub(first), |inside, matches| {
-            let row = first + inside;
-            let matches = match session.has_outside_facts(row) {
-                true => record_row_matches(session, filter, row)
-                    .is_some_and(|matches| matches.unwrap_or(false)),
-                false => matches,
-            };
-            stopped = seen(row, matches);
-            stopped
-        })?;
-        if stopped.is_break() {
-            break;
-        }
-    }
-    Ok(())
 }

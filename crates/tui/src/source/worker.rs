@@ -9,9 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-use mcp_proxy_session::{
-    Error, MarkOperation, MessageWithContext, SessionHeader, SessionParts, SessionRecord,
-};
+use mcp_proxy_session::{MarkOperation, MessageWithContext, SessionHeader, SessionRecord};
 
 use super::event_reader::EventReader;
 use super::fetched_messages::FetchedMessages;
@@ -117,7 +115,9 @@ impl WorkerHandle {
         let record = record.map(Path::to_owned);
         let work = move || {
             let rows = match &record {
-                Some(path) => open_parts(path).map(|parts| RowSource::Record(Box::new(parts))),
+                Some(path) => {
+                    SessionRecord::open(path).map(|session| RowSource::Record(Box::new(session)))
+                }
                 None => Ok(RowSource::Fetched(FetchedMessages::default())),
             };
             match rows {
@@ -162,13 +162,6 @@ impl WantedRows {
     pub(super) fn is_current(&self, selection: u64) -> bool {
         self.newest.load(Ordering::Relaxed) == selection
     }
-}
-
-/// The whole session: all parts that are there.
-fn open_parts(path: &Path) -> Result<SessionParts, Error> {
-    let mut session = SessionParts::open(path)?;
-    session.open_earlier(1)?;
-    Ok(session)
 }
 
 /// What went wrong, with its causes.
@@ -239,14 +232,14 @@ impl ViewWorker {
         }
     }
 
-    /// Takes in what was appended to the record: a portion of the last part, or the next one.
+    /// Takes in a portion of what was appended to the record.
     fn take_in(&mut self, update: &mut ViewUpdate) {
         let pushed = std::mem::take(&mut *locked(&self.wanted.pushed));
         match &mut *self.rows.write().unwrap_or_else(PoisonError::into_inner) {
             RowSource::Record(session) => {
-                let bytes = session.last_part().bytes();
+                let bytes = session.bytes();
                 let taken = session.refresh_some(PORTION);
-                self.has_more = taken.is_ok() && session.last_part().bytes() > bytes;
+                self.has_more = taken.is_ok() && session.bytes() > bytes;
                 self.trouble = taken.err().map(|error| chain(&error));
             }
             RowSource::Fetched(messages) => {
@@ -254,31 +247,6 @@ impl ViewWorker {
                 update.changed.extend(changed.map(|row| row as u32));
                 self.search.next = self.search.next.max(messages.first());
             }
-        }
-        if !self.has_more && self.trouble.is_none() {
-            self.open_next_part();
-        }
-    }
-
-    /// Opens the part that follows the last one, if there is one.
-    fn open_next_part(&mut self) {
-        let next = match &*read(&self.rows) {
-            RowSource::Record(session) => session.next_part(),
-            RowSource::Fetched(_) => None,
-        };
-        let Some(path) = next else { return };
-        // Opening it may take a while, so the screen can use the rows meanwhile.
-        match (
-            SessionRecord::open(&path),
-            &mut *self.rows.write().unwrap_or_else(PoisonError::into_inner),
-        ) {
-            (Ok(part), RowSource::Record(session)) => {
-                session.push(part);
-                // It may have been written to since, and there may be another one.
-                self.has_more = true;
-            }
-            (Err(error), _) => self.trouble = Some(chain(&error)),
-            (Ok(_), RowSource::Fetched(_)) => {}
         }
     }
 

@@ -7,11 +7,10 @@ use mcp_proxy_control::{HubLoad, ServerRow};
 use mcp_proxy_core::control::{RunServer, ServerManagement, ServerOrder};
 use mcp_proxy_core::rules::Rules;
 use mcp_proxy_core::{Connection, Peer as ServerPeer};
-use mcp_proxy_session::{CredentialRedaction, RecentMessages};
 use mcp_proxy_wire::Transport;
 use serde_json::{Value, json};
 
-use super::{ControlledRun, ask, gone, holding};
+use super::{ControlledRun, ask, gone, holding, temporary};
 use crate::transcript::{TestPeer, carried, proxy_run};
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
@@ -27,18 +26,14 @@ struct Two {
 
 /// Both to the same server.
 fn two() -> Two {
-    let run = ControlledRun::ringed(1 << 20);
+    let run = ControlledRun::unrecorded(1 << 20);
     carrying(run, [Transport::Stdio.into(), Transport::Stdio.into()])
 }
 
 /// Each to a server of its own, `db` and `web`.
 fn two_servers() -> Two {
     let run = proxy_run(None);
-    run.keep_recent(RecentMessages::new(
-        1 << 20,
-        CredentialRedaction::none(),
-        None,
-    ));
+    run.keep_temporary_record(temporary(1 << 20, None));
     let peers = ["db", "web"].map(|name| ServerPeer::new(Transport::Stdio).named(name));
     let [db, web] = peers.clone();
     let server = |peer: ServerPeer, target: &str, why: &'static str| RunServer {
@@ -336,7 +331,7 @@ async fn servers_and_connections_are_listed() {
 
 on_both_runtimes!(the_last_hundred_ended_connections_are_remembered);
 async fn the_last_hundred_ended_connections_are_remembered() {
-    let run = ControlledRun::ringed(1 << 20);
+    let run = ControlledRun::unrecorded(1 << 20);
     for _ in 0..150 {
         drop(run.run.connect(Transport::Stdio, Transport::Stdio));
     }
@@ -350,7 +345,7 @@ async fn the_last_hundred_ended_connections_are_remembered() {
 
 on_both_runtimes!(rules_are_listed_for_a_server);
 async fn rules_are_listed_for_a_server() {
-    let run = ControlledRun::ringed(1 << 20);
+    let run = ControlledRun::unrecorded(1 << 20);
     let text = "[[rule]]\nserver = \"x\"\ndrop = true\n\n[[rule]]\nserver = \"y\"\ndrop = true\n";
     let rules = Rules::parse(text, Path::new(".")).unwrap();
     run.run.rules().set(rules);

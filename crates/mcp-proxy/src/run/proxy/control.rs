@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mcp_proxy_core::control::{
-    CopyRecordCallback, ExportCallback, HostCallbacks, OverwritePolicy, ProxyControl, RING,
-    RunServer, RunSummary,
+    CopyRecordCallback, ExportCallback, HostCallbacks, OverwritePolicy, ProxyControl, RunServer,
+    RunSummary, TEMPORARY_RECORD,
 };
 use mcp_proxy_core::{Dial, LinkEnd, ProxyRun};
 use mcp_proxy_session::export::exporter;
-use mcp_proxy_session::{RecentMessages, copy_record, time_text};
+use mcp_proxy_session::{Recorder, copy_record, time_text};
 use mcp_proxy_transport::control::{
     ControlSocket, ProxyDescriptor, SocketFiles, remove_stale_sockets, serve,
 };
@@ -72,11 +72,14 @@ pub fn open(config: &Config, run: &Arc<ProxyRun>, about: &RunDescription) -> Opt
         }
     };
     if about.path.is_none() {
-        run.keep_recent(RecentMessages::new(
-            RING,
-            config.masks.clone(),
-            config.redaction.clone(),
-        ));
+        let (masks, redaction) = (config.masks.clone(), config.redaction.clone());
+        match Recorder::temporary(TEMPORARY_RECORD, masks, redaction, header) {
+            Ok(recorder) => run.keep_temporary_record(recorder),
+            Err(error) => printer::say(&format!(
+                "mcp-proxy: viewers of this run see no messages: {}",
+                error.chain()
+            )),
+        }
     }
     let means = HostCallbacks {
         export: export(),

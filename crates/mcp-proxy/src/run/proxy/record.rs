@@ -166,7 +166,7 @@ pub fn export(
     target: &Path,
     existing: file::ExistingFile,
 ) -> Result<u64> {
-    let session = SessionRecord::open_session(record)?;
+    let session = SessionRecord::open(record)?;
     let records = session.paths().chain([record]);
     file::ExportFile::new(target, records, existing)?.write(|sink| {
         let mut out = BufWriter::with_capacity(1 << 16, sink);

@@ -54,7 +54,7 @@ fn export(args: &ExportArgs) -> Result<ExitCode> {
     let filter = super::filter(args.filter.as_deref().unwrap_or_default())?;
     let redaction = super::redaction(&args.redact)?;
     let path = record_lookup::find(&args.record)?;
-    let mut session = SessionRecord::open_session(&path)?;
+    let mut session = SessionRecord::open(&path)?;
     // Looked at before the messages: reading a large record in vain would be a pity.
     let records = session.paths().chain([path.as_path()]);
     let target = output(args)

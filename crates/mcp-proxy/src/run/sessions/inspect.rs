@@ -42,7 +42,7 @@ fn inspect(args: &InspectArgs) -> Result<ExitCode> {
         view.print_new_lines(&mut out)?;
         out.flush()?;
         let session = &view.records.session;
-        // A new part may have begun meanwhile.
+        // A new file may have begun meanwhile.
         if !args.follow || session.end().is_some() || !(live || session.is_live()) {
             break;
         }
@@ -108,13 +108,13 @@ impl<'a> RecordPrinter<'a> {
             None => super::filter(&args.words.join(" "))?,
         };
         let redaction = super::redaction(&args.redact)?;
-        let mut session = SessionRecord::open_session(path)?;
+        let mut session = SessionRecord::open(path)?;
         let mut whole = None;
         if let Some(redaction) = &redaction {
             session = session.redacted(redaction);
             whole = match filter.is_empty() {
                 true => None,
-                false => Some(SessionRecord::open_session(path)?),
+                false => Some(SessionRecord::open(path)?),
             };
         }
         Ok(RecordPrinter {
@@ -152,13 +152,9 @@ impl<'a> RecordPrinter<'a> {
             control::short_id(&header.id),
             sanitize(&peers)
         )?;
-        if let Some(previous) = session.previous_part() {
-            let number = session.part().number;
+        if let Some(previous) = session.missing_beginning() {
             let previous = file_name(&previous);
-            writeln!(
-                out,
-                "from part {number} of the session on: {previous} was removed"
-            )?;
+            writeln!(out, "the session begins in {previous}, which is missing")?;
         }
         writeln!(out)?;
         Ok(())
@@ -255,9 +251,7 @@ impl MessagePrinter<'_> {
                 .and_then(|sequence| session.find(sequence))
                 .is_some_and(|row| row < seen)
         };
-        if matches!(record.kind(), "" | "session" | "end" | "next")
-            || !(self.args.all || late_verdict())
-        {
+        if matches!(record.kind(), "" | "session" | "end") || !(self.args.all || late_verdict()) {
             return Ok(());
         }
         if !self.filter.matches_text(&EventLine::read(record).text) {
@@ -291,7 +285,7 @@ impl MessagePrinter<'_> {
         } else {
             format!("{} of {messages}", self.shown)
         };
-        let end = match (session.end(), session.next_part()) {
+        let end = match (session.end(), session.missing_continuation()) {
             (Some(end), _) => format!(
                 "ended {}: {}",
                 formatting::time_of_day(end.timestamp),

@@ -43,10 +43,10 @@ fn list(args: &SessionsArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ids, and after a tab what they are. The parts of a session have one id.
+/// Ids, and after a tab what they are.
 fn ids(records: &[RecordListing], out: &mut impl Write) -> Result<()> {
     let width = record_lookup::id_width(records);
-    for record in records.iter().filter(|record| !record.continues) {
+    for record in records {
         writeln!(
             out,
             "{}\t{}  {}",
@@ -80,7 +80,7 @@ fn table(
         "id", "started (UTC)", "lasted", "messages", "size", "server"
     )?;
     for record in records {
-        let session = SessionRecord::open(&record.path);
+        let session = SessionRecord::open(record.path());
         let (messages, server) = match &session {
             Ok(session) => (session.len().to_string(), session.server()),
             Err(_) => ("?".to_owned(), record.server.clone()),
@@ -93,7 +93,7 @@ fn table(
             lasted(record, now),
             formatting::size(record.bytes),
             formatting::cut(&sanitize(&server.to_string()), SERVER),
-            part_and_target(record),
+            target_and_files(record),
         )?;
     }
     let total = formatting::size(records.iter().map(|record| record.bytes).sum());
@@ -102,12 +102,12 @@ fn table(
     Ok(())
 }
 
-/// The target; which part of its session it is, if there are several.
-fn part_and_target(record: &RecordListing) -> String {
+/// The target, and the number of files if there are several.
+fn target_and_files(record: &RecordListing) -> String {
     let target = formatting::cut(&sanitize(&record.target), TARGET);
-    match record.part {
-        1 if !record.continues => target,
-        part => format!("(part {part}) {target}"),
+    match record.paths.len() {
+        1 => target,
+        files => format!("{target} ({files} files)"),
     }
 }
 
@@ -125,18 +125,17 @@ fn lasted(record: &RecordListing, now: SystemTime) -> String {
 }
 
 fn json_line(record: &RecordListing, out: &mut impl Write) -> Result<()> {
-    let session = SessionRecord::open(&record.path).ok();
+    let session = SessionRecord::open(record.path()).ok();
     let server = session
         .as_ref()
         .map_or_else(|| record.server.clone(), SessionRecord::server);
     let line = json!({
         "id": record.id,
-        "path": record.path.to_string_lossy(),
+        "path": record.path().to_string_lossy(),
         "started_at": formatting::stamp(record.started_at),
         "ended_at": record.ended_at.map(formatting::stamp),
         "live": record.live,
-        "part": record.part,
-        "continues": record.continues,
+        "files": record.paths.len(),
         "messages": session.as_ref().map(SessionRecord::len),
         "bytes": record.bytes,
         "transport": server.transport.as_str(),

@@ -1,6 +1,5 @@
 //! `prune`: removes records from the state directory. It shows what will go and asks first.
 
-use std::collections::BTreeSet;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -30,16 +29,13 @@ fn prune(args: &PruneArgs) -> Result<ExitCode> {
     let folder = store::state_dir()?;
     let records = store::list(&folder)?;
     let wanted = wanted(args, &records, SystemTime::now())?;
-    let running = store::running_ids(&records);
-    let (staying, chosen): (Vec<&RecordListing>, Vec<&RecordListing>) = wanted
-        .into_iter()
-        .partition(|record| running.contains(record.id.as_str()));
-    let staying: BTreeSet<&str> = staying.iter().map(|record| record.id.as_str()).collect();
+    let (staying, chosen): (Vec<&RecordListing>, Vec<&RecordListing>) =
+        wanted.into_iter().partition(|record| record.live);
     let mut out = printer::stdout_writer();
-    for id in staying {
+    for record in staying {
         printer::say(&format!(
             "mcp-proxy: {} is being written and stays",
-            control::short_id(id)
+            control::short_id(&record.id)
         ));
     }
     if chosen.is_empty() {
@@ -63,7 +59,8 @@ fn prune(args: &PruneArgs) -> Result<ExitCode> {
     if args.dry_run {
         writeln!(out, "\nWould remove {count} ({size}).")?;
     } else if args.yes || agreed(&format!("Remove {count} ({size})?"))? {
-        let paths = chosen.iter().map(|record| record.path.clone()).collect();
+        let paths = chosen.iter().map(|record| record.path().to_path_buf());
+        let paths = paths.collect();
         let pruned = store::prune(&folder, &PruneSelection::Records(paths))?;
         for path in &pruned.live {
             printer::say(&format!(
@@ -94,19 +91,18 @@ fn wanted<'a>(
         .ids
         .iter()
         .map(|name| full_id(name, records))
-        .collect::<Result<BTreeSet<_>>>()?;
+        .collect::<Result<Vec<_>>>()?;
     let old = args
         .older_than
         .map(|age| now.checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH));
     let limit = args.keep_under.unwrap_or(u64::MAX);
     let mut total: u64 = records.iter().map(|record| record.bytes).sum();
     let mut wanted = Vec::new();
-    let running = store::running_ids(records);
     for record in records.iter().rev() {
         let is_old = old.is_some_and(|old| record.started_at < old);
-        if args.all || is_old || total > limit || ids.contains(record.id.as_str()) {
+        if args.all || is_old || total > limit || ids.contains(&record.id.as_str()) {
             // What stays is not made smaller by meaning it.
-            if !running.contains(record.id.as_str()) {
+            if !record.live {
                 total = total.saturating_sub(record.bytes);
             }
             wanted.push(record);
@@ -115,19 +111,18 @@ fn wanted<'a>(
     Ok(wanted)
 }
 
-/// The one session id that `name` means. The parts of a session go together.
+/// The one session id that `name` means.
 fn full_id<'a>(name: &str, records: &'a [RecordListing]) -> Result<&'a str> {
-    let matching = record_lookup::with_id(name, records).into_iter();
-    let ids: BTreeSet<&str> = matching.map(|record| record.id.as_str()).collect();
-    match ids.len() {
-        1 => Ok(ids.first().copied().unwrap_or_default()),
-        0 => bail!(
+    match record_lookup::with_id(name, records).as_slice() {
+        [record] => Ok(&record.id),
+        [] => bail!(
             "unknown record {}: `mcp-proxy sessions` lists them",
             sanitize(name)
         ),
         several => bail!(
-            "{} matches {several} records: give more of the id",
-            sanitize(name)
+            "{} matches {} records: give more of the id",
+            sanitize(name),
+            several.len()
         ),
     }
 }
@@ -166,12 +161,10 @@ mod tests {
     /// Newest first, an hour apart, 100 bytes each.
     fn records(ids: &[&str]) -> Vec<RecordListing> {
         let listed = ids.iter().zip(1..).map(|(id, hours)| RecordListing {
-            path: PathBuf::from(id),
+            paths: vec![PathBuf::from(id)],
             id: (*id).to_owned(),
             started_at: now() - Duration::from_secs(hours * 3600),
             ended_at: None,
-            part: 1,
-            continues: false,
             live: id.ends_with("live"),
             server: PeerInfo::new(Transport::Stdio),
             target: String::new(),

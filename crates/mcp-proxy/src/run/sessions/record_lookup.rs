@@ -41,7 +41,7 @@ fn path_of(name: &str) -> Result<PathBuf> {
     }
     let folder = folder?;
     let records = store::list(&folder)?;
-    let chosen = choose(name, &folder, &records).map(|record| record.path.clone());
+    let chosen = choose(name, &folder, &records).map(|record| last_file(record).to_path_buf());
     // One that is written elsewhere is known by its proxy.
     match (chosen, name) {
         (Err(unknown), name) if name != LAST => record_of_running_proxy(name)?.ok_or(unknown),
@@ -97,8 +97,6 @@ fn choose<'a>(
     }
     match wanted.as_slice() {
         [record] => Ok(record),
-        // Newest first.
-        [last, ..] if are_parts(&wanted) => Ok(last),
         [] => bail!(
             "{}: no such file, and no such record in {}:{}",
             sanitize(name),
@@ -114,16 +112,10 @@ fn choose<'a>(
     }
 }
 
-/// Whether these are the parts of one session.
-fn are_parts(records: &[&RecordListing]) -> bool {
-    records
-        .windows(2)
-        .all(|pair| pair[0].id == pair[1].id && pair[0].part != pair[1].part)
-}
-
 /// By session id or the start of it; by file name, which tells two records of one session apart.
 fn is_called(record: &RecordListing, name: &str) -> bool {
-    begins(&record.id, name) || (!name.is_empty() && file_name(record) == name)
+    let is_file = |path: &PathBuf| file_name(path) == name;
+    begins(&record.id, name) || (!name.is_empty() && record.paths.iter().any(is_file))
 }
 
 /// The records of sessions whose ids start with `name`, or else of those that lists show by such an id; case-insensitive.
@@ -160,7 +152,7 @@ pub fn id_width(records: &[RecordListing]) -> usize {
     };
     let mut ids: Vec<String> = records.iter().map(backwards).collect();
     ids.sort_unstable();
-    // The parts of one session have one id.
+    // Copies of a record have one id.
     ids.dedup();
     let shared = |pair: &[String]| {
         pair[0]
@@ -186,7 +178,7 @@ fn lines<'a>(records: impl ExactSizeIterator<Item = &'a RecordListing>) -> Strin
         text.push_str(&format!(
             "\n  {}  {}  {started}  {target}",
             control::short_id(&record.id),
-            file_name(record)
+            file_name(record.path())
         ));
     }
     if more > 0 {
@@ -195,12 +187,14 @@ fn lines<'a>(records: impl ExactSizeIterator<Item = &'a RecordListing>) -> Strin
     text
 }
 
-fn file_name(record: &RecordListing) -> String {
-    record
-        .path
-        .file_name()
-        .map(|name| sanitize(&name.to_string_lossy()))
-        .unwrap_or_default()
+/// The file of a record that may have a torn end. The others are found from it.
+fn last_file(record: &RecordListing) -> &Path {
+    record.paths.last().map_or(record.path(), PathBuf::as_path)
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    sanitize(&name.to_string_lossy())
 }
 
 fn looks_like_a_path(name: &str) -> bool {
@@ -218,12 +212,10 @@ mod tests {
 
     fn record(id: &str, file: &str) -> RecordListing {
         RecordListing {
-            path: PathBuf::from("/s").join(file),
+            paths: vec![PathBuf::from("/s").join(file)],
             id: id.to_owned(),
             started_at: SystemTime::UNIX_EPOCH + Duration::from_secs(1_794_765_600),
             ended_at: None,
-            part: 1,
-            continues: false,
             live: false,
             server: PeerInfo::new(Transport::Stdio),
             target: "python server.py".to_owned(),
@@ -263,17 +255,19 @@ mod tests {
     }
 
     #[test]
-    fn the_id_of_a_session_in_parts_is_that_of_its_last_part() {
-        let part = |part: u32, file: &str| RecordListing {
-            part,
-            ..record("019a8888-1", file)
-        };
-        let records = [part(2, "a.part2.jsonl"), part(1, "a.jsonl")];
-        let found = |name: &str| choose(name, Path::new("/s"), &records).unwrap().part;
-        assert_eq!((found("LAST"), found("019a8888-1")), (2, 2));
-        assert_eq!((found("a.jsonl"), found("a.part2.jsonl")), (1, 2));
-        // Two copies of one record are not parts.
-        let copies = [part(1, "a.jsonl"), part(1, "b.jsonl")];
+    fn a_record_of_several_files_is_found_by_each_of_them() {
+        let mut several = record("019a8888-1", "a.jsonl");
+        several.paths.push("/s/a.2.jsonl".into());
+        let records = [several, record("019a9999-2", "b.jsonl")];
+        for name in ["LAST", "019a8888-1", "a.jsonl", "a.2.jsonl"] {
+            let chosen = choose(name, Path::new("/s"), &records).unwrap();
+            assert_eq!(last_file(chosen), Path::new("/s/a.2.jsonl"), "{name}");
+        }
+        // Two copies of one record are two records.
+        let copies = [
+            record("019a8888-1", "a.jsonl"),
+            record("019a8888-1", "b.jsonl"),
+        ];
         assert!(choose("019a8888-1", Path::new("/s"), &copies).is_err());
     }
 

@@ -31,7 +31,7 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     };
-    let session = SessionRecord::open_session(record_lookup::find(record)?)?;
+    let session = SessionRecord::open(record_lookup::find(record)?)?;
     let header = session.header();
     let target = header
         .server_command

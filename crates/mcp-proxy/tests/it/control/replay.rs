@@ -168,7 +168,7 @@ fn a_message_of_the_era_without_a_handshake_needs_none() {
 }
 
 #[test]
-fn without_a_record_the_ring_is_enough() {
+fn without_a_record_the_temporary_one_is_enough() {
     let house = TestHome::new();
     let mut run = house.demo_without_record(&[]);
     call(&mut run);

@@ -162,7 +162,7 @@ fn without_a_name_the_newest_record_is_meant() {
     );
 }
 
-fn in_parts(place: &TestStore) -> SampleRecord {
+fn in_files(place: &TestStore) -> SampleRecord {
     let options = RecordOptions {
         max_size: Some(1_500),
         ..options()
@@ -180,26 +180,25 @@ fn in_parts(place: &TestStore) -> SampleRecord {
 }
 
 #[test]
-fn parts_are_listed_and_every_command_reads_all_of_them() {
+fn a_record_of_several_files_is_one_row_and_every_command_reads_all_of_them() {
     let place = TestStore::new();
-    let mut sample = in_parts(&place);
+    let mut sample = in_files(&place);
     sample.end();
-    let parts = sample.recorder.part_paths().to_vec();
-    assert!(parts.len() > 1);
+    let files = sample.recorder.paths().to_vec();
+    assert!(files.len() > 1);
     let listed = place.print(&["sessions", "--json"]);
     let listed = record_lines(&listed);
-    assert_eq!(listed.len(), parts.len());
-    assert_eq!(listed[0]["part"], parts.len());
+    assert_eq!(listed.len(), 1);
     assert_eq!(
-        (&listed[0]["continues"], &listed[1]["continues"]),
-        (&false.into(), &true.into())
+        (&listed[0]["files"], &listed[0]["messages"]),
+        (&files.len().into(), &12.into())
     );
     let table = place.print(&["sessions"]);
     assert!(
-        table.contains("(part 1)") && table.contains("(part 2)"),
+        table.contains(&format!("({} files)", files.len())),
         "{table}"
     );
-    let name = |index: usize| parts[index].file_name().unwrap().to_str().unwrap();
+    let name = |index: usize| files[index].file_name().unwrap().to_str().unwrap();
     // Whichever way it is named, it is the whole session.
     let names = ["LAST", &header().id, name(0), name(1)];
     for record in names {
@@ -218,22 +217,20 @@ fn parts_are_listed_and_every_command_reads_all_of_them() {
         assert!(document["ended_at"].is_string(), "{document}");
         let lines = place.print(&["export", record, "--output-format", "jsonl"]);
         assert_eq!(lines.matches(r#"{"t":"msg""#).count(), 12, "{lines}");
-        assert_eq!(lines.matches(r#"{"t":"next""#).count(), 0, "{lines}");
+        assert_eq!(lines.matches(r#"{"t":"end""#).count(), 1, "{lines}");
     }
-    // No part is overwritten by an export of the session.
-    let part = parts[1].to_str().unwrap();
-    let refused = place.run(&["export", name(0), "--output", part, "--force"]);
+    // No file is overwritten by an export of the session.
+    let file = files[1].to_str().unwrap();
+    let refused = place.run(&["export", name(0), "--output", file, "--force"]);
     assert_ne!(refused.code, Some(0));
     drop(sample);
     let removed = place.print(&["prune", &header().id, "-y"]);
-    assert!(
-        removed.contains(&format!("{} records", parts.len())),
-        "{removed}"
-    );
+    assert!(removed.contains("Removed 1 record "), "{removed}");
+    assert!(files.iter().all(|file| !file.exists()));
 }
 
 #[test]
-fn a_run_continues_its_record_in_a_new_part_and_says_so() {
+fn a_run_continues_its_record_in_a_new_file_and_says_so() {
     let place = TestStore::new();
     let mut command = place.command(&[
         "proxy",
@@ -261,11 +258,11 @@ fn a_run_continues_its_record_in_a_new_part_and_says_so() {
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
-    assert!(stderr.contains("r.part2.jsonl"), "{stderr}");
+    assert!(stderr.contains("r.2.jsonl"), "{stderr}");
     // One export has all of them.
     let exported = json(&place, "r.json");
     assert_eq!(exported["messages"].as_array().unwrap().len(), 18);
-    assert!(!place.path("r.part2.json").exists());
+    assert!(!place.path("r.2.json").exists());
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn prune_never_takes_a_live_one() {
 }
 
 #[test]
-fn prune_leaves_all_parts_of_a_running_session() {
+fn prune_leaves_all_files_of_a_running_session() {
     let place = TestStore::new();
     let options = mcp_proxy_session::RecordOptions {
         max_size: Some(1_500),
@@ -127,11 +127,11 @@ fn prune_leaves_all_parts_of_a_running_session() {
         live.call(id, "tool", "{}");
         live.flush();
     }
-    assert!(live.recorder.part_paths().len() > 2);
+    assert!(live.recorder.paths().len() > 2);
     let pruned = place.run(&["prune", "--all", "-y"]);
     let id = &header.id[28..];
     let stays = format!("mcp-proxy: {id} ");
     assert_eq!(pruned.stderr.matches(&stays).count(), 1);
     assert!(!pruned.stdout.contains(id), "{}", pruned.stdout);
-    assert!(live.recorder.part_paths().iter().all(|part| part.exists()));
+    assert!(live.recorder.paths().iter().all(|path| path.exists()));
 }

@@ -7,8 +7,8 @@ use mcp_proxy_wire::Transport;
 use super::super::{SessionEventKind, SessionView, ViewState};
 use super::{opened, searched, sequences, until};
 
-/// A record whose parts have room for a few messages.
-fn small_parts() -> SampleRecord {
+/// A record whose files have room for a few messages.
+fn small_files() -> SampleRecord {
     let options = RecordOptions {
         max_size: Some(1_500),
         ..options()
@@ -27,8 +27,8 @@ fn say(sample: &mut SampleRecord, calls: std::ops::RangeInclusive<u64>) {
 }
 
 #[test]
-fn a_view_follows_its_record_into_the_next_parts() {
-    let mut sample = small_parts();
+fn a_view_follows_its_record_into_the_next_files() {
+    let mut sample = small_files();
     let slow = sample.call(1, "slow", "{}");
     let held = sample.call(2, "held", "{}");
     sample.verdict("hold", held).write();
@@ -39,7 +39,7 @@ fn a_view_follows_its_record_into_the_next_parts() {
     sample.verdict("drop", held).write();
     let answer = sample.result(1, slow, r#"{"text":"late"}"#);
     sample.flush();
-    assert!(sample.recorder.part_paths().len() > 2);
+    assert!(sample.recorder.paths().len() > 2);
     view.request_refresh();
     until(&mut view, "all rows", |view| view.total() as u64 == answer);
     searched(&mut view);
@@ -61,8 +61,8 @@ fn a_view_follows_its_record_into_the_next_parts() {
 }
 
 #[test]
-fn a_view_of_the_last_part_shows_those_before_it() {
-    let mut sample = small_parts();
+fn a_view_of_the_last_file_shows_those_before_it() {
+    let mut sample = small_files();
     say(&mut sample, 1..=3);
     sample.mark(2, MarkOperation::Set);
     say(&mut sample, 4..=10);

@@ -1,5 +1,5 @@
-//! The HTTP head of an event stream. A message in a stream has none of its own: the record has the head of the response on a
-//! line that comes before the first event.
+//! What else belongs to the HTTP exchange that carried a message: the message that went the other way, and the head of an event
+//! stream. A message in a stream has no head of its own: that of the response stands on a line before the first event.
 
 use super::{RecordedLine, SessionRecord};
 use crate::message::{HttpHead, ProxyMessage};
@@ -11,6 +11,9 @@ use std::ops::Range;
 /// before it. That of a stream that has been open for hours may be further away, and is then not found.
 const MOST_BYTES: u64 = 8 << 20;
 const MOST_GAPS: usize = 20_000;
+
+/// How far apart the two messages of an exchange are looked for.
+const NEIGHBOURS: usize = 1_000;
 
 impl SessionRecord {
     /// The head of the HTTP response whose event stream carried the message of row `index`.
@@ -35,6 +38,30 @@ impl SessionRecord {
             }
         }
         None
+    }
+
+    /// The other message of the HTTP exchange that carried a row: of a response the request, and the other way round. A
+    /// response that is not JSON-RPC names no request. Neighbours are looked at, not the whole record.
+    pub fn exchange_peer(&self, row: usize) -> Option<usize> {
+        let message = self.message(row).ok()?;
+        let http = message.http.as_ref().filter(|_| message.exchange != 0)?;
+        let is_peer = |other: &usize| {
+            let known = self.row(*other);
+            let is_candidate = known.is_some_and(|known| {
+                known.connection() == message.connection && known.direction() != message.direction
+            });
+            let other = self.message(*other).ok().filter(|_| is_candidate);
+            other.is_some_and(|other| {
+                other.exchange == message.exchange
+                    && other
+                        .http
+                        .is_some_and(|other| other.status.is_some() != http.status.is_some())
+            })
+        };
+        match http.status {
+            Some(_) => (row.saturating_sub(NEIGHBOURS)..row).rev().find(is_peer),
+            None => (row + 1..self.len().min(row + NEIGHBOURS)).find(is_peer),
+        }
     }
 
     /// Where the lines are that stand between a message and the one before it.
