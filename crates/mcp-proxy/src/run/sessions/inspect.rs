@@ -74,7 +74,7 @@ impl InspectFormat {
 }
 
 /// A session and how far it has been shown.
-pub struct RecordPrinter<'a> {
+struct RecordPrinter<'a> {
     records: InspectedRecord,
     messages: MessagePrinter<'a>,
     /// Where the next line starts.
@@ -102,7 +102,7 @@ struct MessagePrinter<'a> {
 
 impl<'a> RecordPrinter<'a> {
     /// Opens the session that a record belongs to; nothing is shown yet.
-    pub fn open(args: &'a InspectArgs, path: &Path) -> Result<RecordPrinter<'a>> {
+    fn open(args: &'a InspectArgs, path: &Path) -> Result<RecordPrinter<'a>> {
         let filter = match &args.filter {
             Some(filter) => super::filter(filter)?,
             None => super::filter(&args.words.join(" "))?,
@@ -131,7 +131,7 @@ impl<'a> RecordPrinter<'a> {
     }
 
     /// What the record is, above the table.
-    pub fn title(&self, out: &mut impl Write) -> Result<()> {
+    fn title(&self, out: &mut impl Write) -> Result<()> {
         if !matches!(self.messages.form, InspectFormat::Table(_)) {
             return Ok(());
         }
@@ -161,7 +161,7 @@ impl<'a> RecordPrinter<'a> {
     }
 
     /// Shows the lines that were added since.
-    pub fn print_new_lines(&mut self, out: &mut impl Write) -> Result<()> {
+    fn print_new_lines(&mut self, out: &mut impl Write) -> Result<()> {
         let InspectedRecord { session, whole } = &mut self.records;
         session.refresh()?;
         if let Some(whole) = whole {
@@ -186,7 +186,7 @@ impl<'a> RecordPrinter<'a> {
     }
 
     /// How it ended, below the table.
-    pub fn finish(&self, out: &mut impl Write) -> Result<()> {
+    fn finish(&self, out: &mut impl Write) -> Result<()> {
         self.messages.finish(&self.records.session, out)
     }
 }

@@ -1,6 +1,5 @@
 //! The table of messages: one line each, made to be scanned by eye, written as it comes.
 
-use std::borrow::Cow;
 use std::io::Write;
 
 use anyhow::Result;
@@ -27,8 +26,6 @@ const GREY: &str = "90";
 pub struct MessageTable {
     coloured: bool,
     head: TableHeader,
-    /// The connection of the first message and its server, where no record tells them.
-    first: Option<(u32, Option<String>)>,
 }
 
 /// What the head of the table says, and with it every row.
@@ -47,7 +44,6 @@ impl MessageTable {
         MessageTable {
             coloured,
             head: TableHeader::NotYet,
-            first: None,
         }
     }
 
@@ -60,7 +56,7 @@ impl MessageTable {
     ) -> Result<()> {
         let told = session.message_with_context(index)?;
         let server = told.server.as_deref();
-        self.head(Some(session), (told.message.connection, server), out)?;
+        self.head(session, (told.message.connection, server), out)?;
         self.line(&told, out)
     }
 
@@ -104,7 +100,7 @@ impl MessageTable {
     ) -> Result<()> {
         let connection = happening.connection.unwrap_or(0);
         let server = session.server_name(connection);
-        self.head(Some(session), (connection, server.as_deref()), out)?;
+        self.head(session, (connection, server.as_deref()), out)?;
         writeln!(
             out,
             "{:>6} {} · {}{}",
@@ -119,13 +115,13 @@ impl MessageTable {
     /// The head, once; and once more when a second connection or server turns up in a record that is being followed.
     fn head(
         &mut self,
-        session: Option<&SessionRecord>,
+        session: &SessionRecord,
         (connection, server): (u32, Option<&str>),
         out: &mut impl Write,
     ) -> Result<()> {
-        let wanted = match (self.head, session) {
-            (TableHeader::NotYet, Some(session)) if !session.is_empty() => needed_header(session),
-            _ => self.header_with(session, connection, server),
+        let wanted = match self.head {
+            TableHeader::NotYet if !session.is_empty() => needed_header(session),
+            _ => header_with(session, connection, server),
         };
         if wanted <= self.head {
             return Ok(());
@@ -142,27 +138,6 @@ impl MessageTable {
         );
         writeln!(out, "{}", self.paint(GREY, head.trim_end()))?;
         Ok(())
-    }
-
-    /// The head that one more line needs, compared with the first message.
-    fn header_with(
-        &mut self,
-        session: Option<&SessionRecord>,
-        connection: u32,
-        server: Option<&str>,
-    ) -> TableHeader {
-        let seen = || (connection, server.map(str::to_owned));
-        let told = self.first.get_or_insert_with(seen);
-        let row = session.and_then(|session| Some((session, session.row(0)?.connection())));
-        let (first, first_server) = match row {
-            Some((session, first)) => (first, session.server_name(first)),
-            None => (told.0, told.1.as_deref().map(Cow::Borrowed)),
-        };
-        match (server, first_server.as_deref()) {
-            (Some(server), Some(first)) if server != first => TableHeader::Servers,
-            _ if connection != 0 && connection != first => TableHeader::Connections,
-            _ => TableHeader::OneConnection,
-        }
     }
 
     /// The columns that say where a message belongs.
@@ -187,6 +162,16 @@ impl MessageTable {
         } else {
             text.to_owned()
         }
+    }
+}
+
+/// The head that one more line needs, compared with the first message.
+fn header_with(session: &SessionRecord, connection: u32, server: Option<&str>) -> TableHeader {
+    let first = session.row(0).map_or(connection, Row::connection);
+    match (server, session.server_name(first).as_deref()) {
+        (Some(server), Some(first)) if server != first => TableHeader::Servers,
+        _ if connection != 0 && connection != first => TableHeader::Connections,
+        _ => TableHeader::OneConnection,
     }
 }
 
