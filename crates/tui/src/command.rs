@@ -91,18 +91,6 @@ pub enum KeyContext {
     Notice,
 }
 
-impl KeyContext {
-    /// All of them.
-    pub const ALL: [KeyContext; 6] = [
-        KeyContext::Panes,
-        KeyContext::Servers,
-        KeyContext::Editor,
-        KeyContext::Line,
-        KeyContext::Question,
-        KeyContext::Notice,
-    ];
-}
-
 impl CommandGroup {
     /// All, in the order of the help.
     pub const ALL: [CommandGroup; 12] = [
@@ -364,7 +352,15 @@ mod tests {
     #[test]
     fn no_key_and_no_name_is_there_twice() {
         let mut lists = vec![COMMANDS.iter().map(|entry| entry.name).collect()];
-        for context in KeyContext::ALL {
+        let contexts = [
+            KeyContext::Panes,
+            KeyContext::Servers,
+            KeyContext::Editor,
+            KeyContext::Line,
+            KeyContext::Question,
+            KeyContext::Notice,
+        ];
+        for context in contexts {
             let here = COMMANDS.iter().filter(|entry| entry.is_for(context));
             let keys: Vec<&str> = here.flat_map(|entry| entry.keys).copied().collect();
             lists.push(keys);

@@ -13,9 +13,10 @@ const HUB_TARGET: &str = "mcp-proxy serve";
 const HUB_PEER: &str = "hub";
 
 /// How it stands with the proxy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ProxyStatus {
     /// There is none: a record is looked at.
+    #[default]
     None,
     /// It answers.
     Live,
@@ -24,7 +25,7 @@ pub enum ProxyStatus {
 }
 
 /// The proxy as it was last heard of.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ProxyState {
     /// Whether it is there.
     pub link: ProxyStatus,
@@ -60,14 +61,7 @@ impl ProxyState {
     pub fn unknown(link: ProxyStatus) -> ProxyState {
         ProxyState {
             link,
-            hello: HelloResult::default(),
-            mode: InterceptMode::default(),
-            held: Vec::new(),
-            decided: Vec::new(),
-            breakpoints: Vec::new(),
-            rules: RulesListResult::default(),
-            servers: Vec::new(),
-            connections: Vec::new(),
+            ..ProxyState::default()
         }
     }
 

@@ -8,7 +8,7 @@ use super::answers::RequestPurpose;
 use super::{App, DiffView, Effect, Overlay};
 use crate::proxy::ProxyStatus;
 use crate::source::RowGrouping;
-use crate::tab::{BodyVersion, Detail, body_of};
+use crate::tab::{BodyVersion, Detail, Tab, body_of};
 use crate::text::{IdComparison, curl};
 
 /// Why there is no curl command.
@@ -39,6 +39,13 @@ impl App {
         });
     }
 
+    /// The tab that is shown, and its selected message.
+    fn selected(&mut self) -> Option<(&mut Tab, u64)> {
+        let tab = self.current()?;
+        let selected = tab.selected?;
+        Some((tab, selected))
+    }
+
     /// Goes to a message by its number; says why if it cannot be seen.
     pub(super) fn go_to(&mut self, number: u64) {
         let Some(tab) = self.current() else {
@@ -55,10 +62,7 @@ impl App {
     }
 
     pub(super) fn go_to_peer(&mut self) {
-        let Some((tab, selected)) = self.current().and_then(|tab| {
-            let selected = tab.selected?;
-            Some((tab, selected))
-        }) else {
+        let Some((tab, selected)) = self.selected() else {
             return self.complain("no message is selected");
         };
         if let Some(peer) = tab.view.peer(selected) {
@@ -97,13 +101,12 @@ impl App {
     }
 
     pub(super) fn go_to_parent(&mut self) {
-        let told = self
-            .current()
-            .and_then(|tab| Some(tab.view.message_with_context(tab.selected?)));
-        match told {
-            None => self.complain("no message is selected"),
-            Some(Err(why)) => self.complain(why),
-            Some(Ok(told)) => match told.message.parent {
+        let Some((tab, selected)) = self.selected() else {
+            return self.complain("no message is selected");
+        };
+        match tab.view.message_with_context(selected) {
+            Err(why) => self.complain(why),
+            Ok(told) => match told.message.parent {
                 Some(parent) => self.go_to(parent),
                 None => self.complain(format!("no other call caused #{}", told.message.sequence)),
             },
@@ -111,10 +114,7 @@ impl App {
     }
 
     pub(super) fn mark(&mut self) {
-        let Some((tab, selected)) = self.current().and_then(|tab| {
-            let selected = tab.selected?;
-            Some((tab, selected))
-        }) else {
+        let Some((tab, selected)) = self.selected() else {
             return self.complain("no message is selected");
         };
         let mark = match tab.view.marks().contains(&selected) {

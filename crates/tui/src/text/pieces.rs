@@ -17,10 +17,14 @@ pub(super) fn push(pieces: &mut Vec<TextPiece>, text: &str, kind: TextPieceKind)
 
 /// Adds text that is not JSON; `\u{1b}` for an escape character.
 pub(super) fn push_plain(pieces: &mut Vec<TextPiece>, text: &str, kind: TextPieceKind) {
-    each_run(text, |run| match run {
-        TextRun::Harmless(text) => push(pieces, text, kind),
-        TextRun::Hidden(text) => push(pieces, &sanitize(text), TextPieceKind::Hidden),
-    });
+    let mut utf8 = [0; 4];
+    for character in text.chars() {
+        let text = character.encode_utf8(&mut utf8);
+        match is_hidden(character) {
+            false => push(pieces, text, kind),
+            true => push(pieces, &sanitize(text), TextPieceKind::Hidden),
+        }
+    }
 }
 
 /// Adds bytes that are not text.
@@ -51,22 +55,20 @@ pub(super) fn push_token(pieces: &mut Vec<TextPiece>, token: &str, kind: TextPie
 }
 
 fn push_unescaped(pieces: &mut Vec<TextPiece>, text: &str, kind: TextPieceKind) {
-    each_run(text, |run| match run {
-        TextRun::Harmless(text) => push(pieces, text, kind),
-        TextRun::Hidden(hidden) => {
-            let mut escapes = String::new();
-            for character in hidden.chars() {
-                match character {
-                    // `push_json` lets these stay, as white space; a token has none, unless it is not JSON after all.
-                    '\n' | '\r' | '\t' => {
-                        escapes.push_str(&sanitize(character.encode_utf8(&mut [0; 4])))
-                    }
-                    other => push_json(&mut escapes, other),
-                }
+    let mut utf8 = [0; 4];
+    for character in text.chars() {
+        let text = character.encode_utf8(&mut utf8);
+        match character {
+            _ if !is_hidden(character) => push(pieces, text, kind),
+            // `push_json` lets these stay, as white space; a token has none, unless it is not JSON after all.
+            '\n' | '\r' | '\t' => push(pieces, &sanitize(text), TextPieceKind::Hidden),
+            hidden => {
+                let mut escape = String::new();
+                push_json(&mut escape, hidden);
+                push(pieces, &escape, TextPieceKind::Hidden);
             }
-            push(pieces, &escapes, TextPieceKind::Hidden);
         }
-    });
+    }
 }
 
 /// What a backslash begins, and how many bytes long it is.
@@ -108,28 +110,6 @@ fn unit(text: &str) -> Option<u32> {
     // `from_str_radix` takes a sign too.
     let all_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     all_hex.then(|| u32::from_str_radix(digits, 16).ok())?
-}
-
-enum TextRun<'a> {
-    Harmless(&'a str),
-    Hidden(&'a str),
-}
-
-fn each_run<'a>(text: &'a str, mut take: impl FnMut(TextRun<'a>)) {
-    let mut rest = text;
-    while !rest.is_empty() {
-        let harmless = rest.find(is_hidden).unwrap_or(rest.len());
-        let (before, from) = rest.split_at(harmless);
-        if !before.is_empty() {
-            take(TextRun::Harmless(before));
-        }
-        let hidden = from.find(|character| !is_hidden(character));
-        let (hidden, after) = from.split_at(hidden.unwrap_or(from.len()));
-        if !hidden.is_empty() {
-            take(TextRun::Hidden(hidden));
-        }
-        rest = after;
-    }
 }
 
 /// Whether a character has to be shown as an escape, by the one rule that there is for it.

@@ -2,20 +2,11 @@
 
 use super::{BodyLayout, BodyLine};
 
-/// What is looked for. Like in `vi` with `smartcase`: lower case finds both cases.
-struct Needle<'a> {
-    text: &'a str,
-    case: CaseSensitivity,
-}
-
-enum CaseSensitivity {
-    Ignored,
-    Kept,
-}
-
-/// Whether a text has `needle` in it, by the same rule.
+/// Whether a text has `needle` in it. As in `vi` with `smartcase`, lower case finds both cases. Nothing has an empty one.
 pub(crate) fn has(text: &str, needle: &str) -> bool {
-    !needle.is_empty() && Needle::new(needle).is_in(text)
+    let ignores_case = !needle.chars().any(char::is_uppercase);
+    !needle.is_empty()
+        && (text.contains(needle) || ignores_case && text.to_lowercase().contains(needle))
 }
 
 impl BodyLayout {
@@ -43,35 +34,11 @@ impl BodyLayout {
     }
 
     fn first(&self, needle: &str, mut lines: impl Iterator<Item = usize>) -> Option<usize> {
-        if needle.is_empty() {
-            return None;
-        }
-        let needle = Needle::new(needle);
         let mut text = String::new();
         lines.find(|&line| {
             text.clear();
             self.lines()[line].push_text(&mut text);
-            needle.is_in(&text)
+            has(&text, needle)
         })
-    }
-}
-
-impl Needle<'_> {
-    fn new(text: &str) -> Needle<'_> {
-        let case = if text.chars().any(char::is_uppercase) {
-            CaseSensitivity::Kept
-        } else {
-            CaseSensitivity::Ignored
-        };
-        Needle { text, case }
-    }
-
-    fn is_in(&self, text: &str) -> bool {
-        match self.case {
-            CaseSensitivity::Kept => text.contains(self.text),
-            CaseSensitivity::Ignored => {
-                text.contains(self.text) || text.to_lowercase().contains(self.text)
-            }
-        }
     }
 }
