@@ -78,8 +78,6 @@ pub struct App {
     /// The clock of this turn.
     pub now: Instant,
     port: Option<ProxyPort>,
-    /// The newest message that a proxy without a record has given.
-    fetched: u64,
     /// When records were last looked at.
     last_refresh: Instant,
     holds: HoldTracking,
@@ -292,7 +290,6 @@ impl App {
             click_areas: Vec::new(),
             now: Instant::now(),
             port: None,
-            fetched: 0,
             last_refresh: Instant::now(),
             holds: HoldTracking::default(),
             drafts: Drafts::default(),

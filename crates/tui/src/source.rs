@@ -1,14 +1,13 @@
-//! Where rows come from: a record and its index, or what a proxy without a record still remembers.
+//! Where rows come from: a record and its index.
 //!
 //! A [`SessionView`] is one session that is looked at. Each has a worker thread that opens the record, takes in what is appended and
 //! runs the filter; the view itself is asked once a frame and never waits for a disk longer than the lines on the screen take.
 //! It knows nothing of terminals, and writes nothing.
 
 mod event_reader;
-mod fetched_messages;
 mod message_row;
 mod places;
-mod row_source;
+mod rows;
 mod search;
 mod session_events;
 mod stray_lines;
@@ -20,9 +19,8 @@ use std::sync::mpsc::TryRecvError;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use mcp_proxy_session::{Filter, FilterError, MarkOperation, MessageWithContext, SessionHeader};
+use mcp_proxy_session::{Filter, FilterError, MarkOperation, SessionHeader, SessionRecord};
 
-use row_source::RowSource;
 use search::RowSelection;
 use stray_lines::StrayPlaces;
 use worker::{UpdateResult, ViewProgress, ViewUpdate, WorkerHandle};
@@ -31,8 +29,8 @@ pub(crate) use message_row::MessageRow;
 pub(crate) use session_events::{SessionEvent, SessionEventKind, SessionEvents};
 pub(crate) use stray_lines::StrayLines;
 
-/// One session that is looked at: a record that grows, a finished one, or the remembered rows of a proxy without a record.
-#[derive(Debug)]
+/// One session that is looked at: a record that grows, or a finished one.
+#[derive(Debug, Default)]
 pub struct SessionView {
     path: Option<PathBuf>,
     state: ViewState,
@@ -40,7 +38,7 @@ pub struct SessionView {
     worker: Option<WorkerHandle>,
     /// What came while somebody waited for it.
     received: Option<UpdateResult>,
-    rows: Option<Arc<RwLock<RowSource>>>,
+    rows: Option<Arc<RwLock<SessionRecord>>>,
     progress: ViewProgress,
     selection: RowSelection,
     /// Unless everything is shown: the rows that are, in order.
@@ -66,9 +64,10 @@ pub enum RowGrouping {
 }
 
 /// How far a view is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub enum ViewState {
     /// The record is being opened. A large one without an index takes seconds.
+    #[default]
     Opening,
     /// Rows can be had.
     Ready,
@@ -79,16 +78,7 @@ pub enum ViewState {
 impl SessionView {
     /// Opens a record. Returns at once; [`SessionView::state`] tells how it went.
     pub fn open(path: PathBuf) -> SessionView {
-        SessionView::start(Some(path))
-    }
-
-    /// A view of a proxy that keeps no record. Rows come by [`SessionView::push`].
-    pub fn without_record() -> SessionView {
-        SessionView::start(None)
-    }
-
-    fn start(path: Option<PathBuf>) -> SessionView {
-        let (worker, state) = match WorkerHandle::start(path.as_deref()) {
+        let (worker, state) = match WorkerHandle::start(&path) {
             Ok(worker) => (Some(worker), ViewState::Opening),
             Err(error) => {
                 let why = format!("cannot start a thread: {error}");
@@ -96,29 +86,18 @@ impl SessionView {
             }
         };
         SessionView {
-            path,
+            path: Some(path),
             state,
-            header: None,
             worker,
-            received: None,
-            rows: None,
-            progress: ViewProgress::default(),
-            selection: RowSelection::default(),
-            shown: Vec::new(),
-            cached: HashMap::new(),
-            connections: BTreeSet::new(),
-            events: SessionEvents::default(),
-            strays: StrayPlaces::default(),
-            marks: BTreeSet::new(),
-            early_marks: Vec::new(),
+            ..SessionView::default()
         }
     }
 
-    /// Hands over rows of a proxy without a record, ascending. What is told anew about a known message replaces it. The newest
-    /// 50,000 messages and 64 MiB of bodies are kept. They show up at a later [`SessionView::poll`].
-    pub fn push(&mut self, rows: Vec<MessageWithContext>) {
-        if let (None, Some(worker)) = (&self.path, &self.worker) {
-            worker.push(rows);
+    /// A view of a proxy that names no record.
+    pub fn without_record() -> SessionView {
+        SessionView {
+            state: ViewState::Failed("the proxy names no record".to_owned()),
+            ..SessionView::default()
         }
     }
 
@@ -196,7 +175,7 @@ impl SessionView {
     fn search_again(&mut self) {
         self.selection.number += 1;
         self.shown = Vec::new();
-        self.progress.searched = self.progress.first;
+        self.progress.searched = 0;
         self.progress.trouble = None;
         if let Some(worker) = &self.worker {
             worker.select(self.selection.clone());
@@ -219,9 +198,8 @@ impl SessionView {
         let runs = !self.shows_all()
             && at.trouble.is_none()
             && self.state == ViewState::Ready
-            && at.searched < at.end;
-        let done = at.searched.saturating_sub(at.first);
-        runs.then(|| (done as u64, self.total() as u64))
+            && at.searched < at.rows;
+        runs.then(|| (at.searched as u64, self.total() as u64))
     }
 
     /// Why the search was given up, or why nothing new can be read.
@@ -282,13 +260,13 @@ impl SessionView {
     fn take(&mut self, update: ViewUpdate) {
         if let Some(opened) = update.opened {
             self.state = ViewState::Ready;
-            self.header = opened.header;
+            self.header = Some(opened.header);
             self.rows = Some(opened.rows);
         }
         let mut at = update.progress;
         if at.selection != self.selection.number {
             // Sent before the worker knew of the filter that is wanted now.
-            (at.searched, at.trouble) = (at.first, None);
+            (at.searched, at.trouble) = (0, None);
         } else {
             self.shown.extend(update.found);
             for (row, matches) in update.rechecked {
@@ -302,10 +280,6 @@ impl SessionView {
             }
         }
         self.progress = at;
-        let gone = self
-            .shown
-            .partition_point(|row| (*row as usize) < self.progress.first);
-        self.shown.drain(..gone);
         for row in update.changed {
             self.cached.remove(&row);
         }

@@ -199,9 +199,11 @@ struct SeenSession {
 impl SeenSession {
     fn of(app: &App) -> Option<SeenSession> {
         let view = &app.tabs.first()?.view;
+        // The temporary record of a run without one is gone with its proxy.
+        let is_kept = |path: &&Path| !path.starts_with("/proc") && !path.starts_with("/dev/fd");
         Some(SeenSession {
             messages: view.total(),
-            record: view.path().map(Path::to_owned),
+            record: view.path().filter(is_kept).map(Path::to_owned),
             is_live: app.proxy.link == ProxyStatus::Live,
         })
     }

@@ -3,11 +3,10 @@
 use bytes::Bytes;
 use mcp_proxy_control::{
     BreakpointsListRequest, ConnectionsListRequest, ControlRequest, ExportRequest, Fault,
-    GetRequest, HelloRequest, HoldEditRequest, HoldExtendRequest, HoldListRequest,
-    HoldResolveRequest, InterceptMode, Notice, ReplayRequest, ReplayResult, RulesListRequest,
-    ServersListRequest, SubscribeRequest,
+    HelloRequest, HoldEditRequest, HoldExtendRequest, HoldListRequest, HoldResolveRequest,
+    InterceptMode, Notice, ReplayRequest, ReplayResult, RulesListRequest, ServersListRequest,
+    SubscribeRequest,
 };
-use mcp_proxy_session::MessageWithContext;
 
 use super::prompt::FileOutput;
 use super::servers::ServerTask;
@@ -31,8 +30,6 @@ pub(super) enum RequestPurpose {
     Connections,
     /// Something was done about the servers of a hub.
     ServersChanged(ServerTask),
-    /// Messages of a proxy that keeps no record.
-    Rows,
     /// Nothing is done but to say this, or why not.
     Say(String),
     /// The held message of this number was decided.
@@ -72,31 +69,11 @@ impl App {
         }
     }
 
-    /// New messages: the record is read, or the proxy asked for them.
+    /// There are new messages in the record.
     fn look(&mut self) {
-        let Some(tab) = self.tabs.first() else {
-            return;
-        };
-        if tab.view.path().is_some() {
+        if let Some(tab) = self.tabs.first() {
             tab.view.request_refresh();
-        } else if !self
-            .pending_requests
-            .values()
-            .any(|then| *then == RequestPurpose::Rows)
-        {
-            // A little more than is new, for the verdicts on the newest.
-            self.ask_rows(self.fetched.saturating_sub(20).max(1));
         }
-    }
-
-    fn ask_rows(&mut self, from: u64) {
-        let request = GetRequest {
-            from: Some(from),
-            limit: Some(1000),
-            raw: true,
-            ..GetRequest::default()
-        };
-        self.ask(&request, RequestPurpose::Rows);
     }
 
     pub(super) fn handle_disconnect(&mut self, why: String) {
@@ -204,7 +181,6 @@ impl App {
                 self.take_connections(ConnectionsListRequest::result(answer)?.connections);
             }
             RequestPurpose::ServersChanged(task) => self.servers_changed(&task),
-            RequestPurpose::Rows => self.take_rows(answer)?,
             RequestPurpose::Say(text) if text.is_empty() => {}
             RequestPurpose::Say(text) => self.say(text),
             RequestPurpose::Resolved(sequence, text) => {
@@ -252,25 +228,6 @@ impl App {
                 self.effects.push(Effect::Quit);
             }
             RequestPurpose::Ended => self.effects.push(Effect::Quit),
-        }
-        Ok(())
-    }
-
-    fn take_rows(&mut self, answer: &Bytes) -> Result<(), serde_json::Error> {
-        let page = GetRequest::result(answer)?;
-        let rows = page.rows.into_iter();
-        let told: Vec<MessageWithContext> = rows
-            .map(|row| Bytes::from(String::from(Box::<str>::from(row))))
-            .filter_map(|row| MessageWithContext::from_json(&row).ok())
-            .collect();
-        if let Some(last) = told.last() {
-            self.fetched = self.fetched.max(last.message.sequence);
-        }
-        if let Some(tab) = self.tabs.first_mut() {
-            tab.view.push(told);
-        }
-        if let Some(next) = page.next {
-            self.ask_rows(next);
         }
         Ok(())
     }

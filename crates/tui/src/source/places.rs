@@ -2,10 +2,9 @@
 
 use std::sync::{PoisonError, RwLockReadGuard};
 
-use mcp_proxy_session::MessageWithContext;
+use mcp_proxy_session::{MessageWithContext, SessionRecord};
 
-use super::row_source::RowSource;
-use super::{MessageRow, RowGrouping, SessionView, StrayLines};
+use super::{MessageRow, RowGrouping, SessionView, StrayLines, rows};
 use crate::tab::CarriedMessage;
 
 /// Rows that are kept so that a screen that stays costs nothing to draw again: more than the largest screen has.
@@ -14,7 +13,7 @@ const MOST_CACHED: usize = 1_000;
 impl SessionView {
     /// How many messages there are.
     pub fn total(&self) -> usize {
-        self.progress.end - self.progress.first
+        self.progress.rows
     }
 
     /// How many rows the filter lets through, so far.
@@ -39,11 +38,11 @@ impl SessionView {
             self.cached.clear();
         }
         let unknown = wanted.iter().any(|row| !self.cached.contains_key(row));
-        if let Some(rows) = self.rows.clone().filter(|_| unknown) {
-            let rows = rows.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(session) = self.rows.clone().filter(|_| unknown) {
+            let session = session.read().unwrap_or_else(PoisonError::into_inner);
             for row in &wanted {
                 if !self.cached.contains_key(row)
-                    && let Some(line) = rows.line(*row as usize, self.grouping())
+                    && let Some(line) = rows::line(&session, *row as usize, self.grouping())
                 {
                     self.cached.insert(*row, line);
                 }
@@ -77,29 +76,29 @@ impl SessionView {
     /// The sequence number of the row at a place among the shown ones.
     pub fn sequence_at(&self, place: usize) -> Option<u64> {
         let row = self.row_at(place)?;
-        self.rows()?.sequence(row as usize)
+        rows::sequence(&*self.rows()?, row as usize)
     }
 
     /// The place of a message among the shown rows; `None` if it is not shown. An answer is at the place of its call.
     pub fn place_of(&self, sequence: u64) -> Option<usize> {
         let row = self.rows()?.find(sequence)?;
-        let row = Some(row).filter(|row| (self.progress.first..self.progress.end).contains(row))?;
+        let row = Some(row).filter(|row| *row < self.progress.rows)?;
         if self.shows_all() {
-            return Some(row - self.progress.first);
+            return Some(row);
         }
         let place = |row: usize| self.shown.binary_search(&(row as u32)).ok();
         let call = || match self.grouping() {
             RowGrouping::Messages => None,
-            RowGrouping::Calls => self.rows()?.call_of(row),
+            RowGrouping::Calls => rows::call_of(&*self.rows()?, row),
         };
         place(row).or_else(|| place(call()?))
     }
 
     /// The place of the shown row with this sequence number, else of the next, else of the last.
     pub fn nearest(&self, sequence: u64) -> Option<usize> {
-        let row = self.rows()?.at_or_after(sequence);
+        let row = rows::at_or_after(&*self.rows()?, sequence);
         let place = if self.shows_all() {
-            row.saturating_sub(self.progress.first)
+            row
         } else {
             self.shown.partition_point(|shown| (*shown as usize) < row)
         };
@@ -108,15 +107,15 @@ impl SessionView {
 
     /// A whole message.
     pub fn message_with_context(&self, sequence: u64) -> Result<MessageWithContext, String> {
-        let rows = self.rows().ok_or("the record is not open yet")?;
-        rows.told(sequence)
+        let session = self.rows().ok_or("the record is not open yet")?;
+        rows::told(&session, sequence)
     }
 
     /// A whole message with the HTTP head that carried it.
     pub fn carried_message(&self, sequence: u64) -> Result<CarriedMessage, String> {
-        let rows = self.rows().ok_or("the record is not open yet")?;
-        let told = rows.told(sequence)?;
-        let http = rows.http_head(&told.message);
+        let session = self.rows().ok_or("the record is not open yet")?;
+        let told = rows::told(&session, sequence)?;
+        let http = rows::http_head(&session, &told.message);
         Ok(CarriedMessage { told, http })
     }
 
@@ -125,38 +124,39 @@ impl SessionView {
         if self.grouping() == RowGrouping::Messages {
             return None;
         }
-        let rows = self.rows()?;
-        let row = rows.find(sequence)?;
+        let session = self.rows()?;
+        let row = session.find(sequence)?;
         // An answer stands for itself where its request is not here.
-        let answer = rows
-            .peer(sequence)
-            .filter(|_| rows.call_of(row).is_none())?;
-        drop(rows);
+        let answer = rows::peer(&session, row).filter(|_| rows::call_of(&session, row).is_none());
+        let answer = rows::sequence(&session, answer?)?;
+        drop(session);
         self.carried_message(answer).ok()
     }
 
     /// Of an answer: the request whose row shows the whole call.
     pub fn request_of(&self, sequence: u64) -> Option<u64> {
-        let rows = self.rows()?;
-        rows.sequence(rows.call_of(rows.find(sequence)?)?)
+        let session = self.rows()?;
+        let call = rows::call_of(&session, session.find(sequence)?)?;
+        rows::sequence(&session, call)
     }
 
     /// The message that answers this one, or the request that this one answers.
     pub fn peer(&self, sequence: u64) -> Option<u64> {
-        let rows = self.rows()?;
-        let peer = rows.peer(sequence);
-        peer.or_else(|| rows.exchange_peer(sequence))
+        let session = self.rows()?;
+        let row = session.find(sequence)?;
+        let peer = rows::peer(&session, row).or_else(|| session.exchange_peer(row))?;
+        rows::sequence(&session, peer)
     }
 
     /// The number of the row at a place.
     fn row_at(&self, place: usize) -> Option<u32> {
         if self.shows_all() {
-            return (place < self.total()).then(|| (self.progress.first + place) as u32);
+            return (place < self.total()).then_some(place as u32);
         }
         self.shown.get(place).copied()
     }
 
-    fn rows(&self) -> Option<RwLockReadGuard<'_, RowSource>> {
+    fn rows(&self) -> Option<RwLockReadGuard<'_, SessionRecord>> {
         let rows = self.rows.as_ref()?;
         Some(rows.read().unwrap_or_else(PoisonError::into_inner))
     }

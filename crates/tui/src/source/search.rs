@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use mcp_proxy_session::{Error, Filter};
+use mcp_proxy_session::{Error, Filter, SessionRecord};
 
 use super::RowGrouping;
-use super::row_source::RowSource;
+use super::rows;
 use super::worker::{ViewUpdate, WantedRows};
 
 /// A search looks up this often to see what else is wanted, and to tell what it found.
@@ -30,10 +30,10 @@ impl RowSelection {
     }
 
     /// The row that shows this one.
-    fn row_of(&self, rows: &RowSource, row: usize) -> usize {
+    fn row_of(&self, session: &SessionRecord, row: usize) -> usize {
         match self.grouping {
             RowGrouping::Messages => row,
-            RowGrouping::Calls => rows.call_of(row).unwrap_or(row),
+            RowGrouping::Calls => rows::call_of(session, row).unwrap_or(row),
         }
     }
 }
@@ -50,10 +50,9 @@ pub(super) struct FilterSearch {
 }
 
 impl FilterSearch {
-    pub(super) fn new(selection: RowSelection, from: usize) -> FilterSearch {
+    pub(super) fn new(selection: RowSelection) -> FilterSearch {
         FilterSearch {
             selection,
-            next: from,
             ..FilterSearch::default()
         }
     }
@@ -66,20 +65,21 @@ impl FilterSearch {
     /// Tries rows for a while, as long as nobody wants another filter.
     pub(super) fn scan_slice(
         &mut self,
-        rows: &RowSource,
+        session: &SessionRecord,
         wanted: &WantedRows,
         update: &mut ViewUpdate,
     ) {
-        let end = rows.end();
+        let end = session.len();
         if self.selection.is_all() || self.trouble.is_some() {
             self.next = end;
             return;
         }
         let until = Instant::now() + SLICE;
         let mut paused = false;
+        let from = self.next;
         let selection = &self.selection;
-        let searched = rows.scan(&selection.filter, self.next, |row, matches| {
-            match selection.row_of(rows, row) {
+        let seen = |row: usize, matches: bool| {
+            match selection.row_of(session, row) {
                 own if matches && own == row => update.found.push(row as u32),
                 // An answer that matches shows its call.
                 call if matches => update.rechecked.push((call as u32, true)),
@@ -94,7 +94,8 @@ impl FilterSearch {
             } else {
                 ControlFlow::Continue(())
             }
-        });
+        };
+        let searched = scan(session, &selection.filter, from, seen);
         match searched {
             Ok(()) if paused => {}
             Ok(()) => self.next = end,
@@ -110,21 +111,36 @@ impl FilterSearch {
     }
 
     /// Tries rows again that were passed: a verdict may have changed what the filter asks for.
-    pub(super) fn retry(&self, rows: &RowSource, update: &mut ViewUpdate) {
+    pub(super) fn retry(&self, session: &SessionRecord, update: &mut ViewUpdate) {
         let filter = &self.selection.filter;
         if filter.is_empty() {
             return;
         }
         let passed = update.changed.iter().map(|row| *row as usize);
         for changed in passed.filter(|row| *row < self.next) {
-            let row = self.selection.row_of(rows, changed);
+            let row = self.selection.row_of(session, changed);
             let answer = match self.selection.grouping {
                 RowGrouping::Messages => None,
-                RowGrouping::Calls => rows.peer_row(row),
+                RowGrouping::Calls => rows::peer(session, row),
             };
             let mut tried = std::iter::once(row).chain(answer);
-            let matches = tried.any(|row| rows.matches(filter, row));
+            let matches = tried.any(|row| rows::matches(session, filter, row));
             update.rechecked.push((row as u32, matches));
         }
     }
+}
+
+/// Tells of every row from `from` on whether it matches, until `seen` stops it.
+fn scan(
+    session: &SessionRecord,
+    filter: &Filter,
+    from: usize,
+    mut seen: impl FnMut(usize, bool) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    // No line has to be read for that.
+    if filter.is_empty() {
+        let _ = (from..session.len()).try_for_each(|row| seen(row, true));
+        return Ok(());
+    }
+    filter.scan(session, from, seen)
 }

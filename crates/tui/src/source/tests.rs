@@ -1,7 +1,6 @@
 //! Views of records that grow, change and cannot be read.
 
 mod parts;
-mod pushed;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -9,11 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-use mcp_proxy_session::{MarkOperation, MessageWithContext, SessionHeader, SessionRecord};
+use mcp_proxy_session::{MarkOperation, Row, SessionHeader, SessionRecord};
 
 use super::event_reader::EventReader;
-use super::fetched_messages::FetchedMessages;
-use super::row_source::RowSource;
+use super::rows;
 use super::search::{FilterSearch, RowSelection};
 use super::session_events::SessionEvent;
 
@@ -28,8 +27,6 @@ pub(super) struct WantedRows {
     selection: Mutex<RowSelection>,
     /// The number of the newest selection, so that a search sees at every row whether it is still wanted.
     newest: AtomicU64,
-    /// Messages of a proxy without a record that are to be taken in.
-    pushed: Mutex<Vec<MessageWithContext>>,
 }
 
 /// What the worker found since its last update, or why it gave up.
@@ -55,16 +52,15 @@ pub(super) struct ViewUpdate {
 /// Rows that can be read now.
 #[derive(Debug)]
 pub(super) struct OpenedView {
-    pub(super) rows: Arc<RwLock<RowSource>>,
-    pub(super) header: Option<SessionHeader>,
+    pub(super) rows: Arc<RwLock<SessionRecord>>,
+    pub(super) header: SessionHeader,
 }
 
 /// How far everything is.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct ViewProgress {
-    /// The rows there are.
-    pub(super) first: usize,
-    pub(super) end: usize,
+    /// How many rows there are.
+    pub(super) rows: usize,
     /// The number of the selection that is searched with.
     pub(super) selection: u64,
     /// Rows before this one were tried.
@@ -89,9 +85,8 @@ struct ViewWorker {
     woken: Receiver<()>,
     updates: SyncSender<UpdateResult>,
     wanted: Arc<WantedRows>,
-    rows: Arc<RwLock<RowSource>>,
-    /// Of a record.
-    event_reader: Option<EventReader>,
+    rows: Arc<RwLock<SessionRecord>>,
+    event_reader: EventReader,
     search: FilterSearch,
     /// There may be more to take in.
     has_more: bool,
@@ -102,8 +97,8 @@ struct ViewWorker {
 }
 
 impl WorkerHandle {
-    /// Starts a worker that reads a record, or takes what is pushed if there is none.
-    pub(super) fn start(record: Option<&Path>) -> std::io::Result<WorkerHandle> {
+    /// Starts a worker that reads a record.
+    pub(super) fn start(record: &Path) -> std::io::Result<WorkerHandle> {
         let (wake, woken) = sync_channel(1);
         let (updates, received) = sync_channel(WAITING_UPDATES);
         let wanted: Arc<WantedRows> = Arc::default();
@@ -112,19 +107,11 @@ impl WorkerHandle {
             updates: received,
             wanted: Arc::clone(&wanted),
         };
-        let record = record.map(Path::to_owned);
-        let work = move || {
-            let rows = match &record {
-                Some(path) => {
-                    SessionRecord::open(path).map(|session| RowSource::Record(Box::new(session)))
-                }
-                None => Ok(RowSource::Fetched(FetchedMessages::default())),
-            };
-            match rows {
-                Ok(rows) => ViewWorker::new(woken, updates, wanted, rows).run(),
-                // The view may be gone already.
-                Err(error) => drop(updates.send(Err(chain(&error)))),
-            }
+        let record = record.to_owned();
+        let work = move || match SessionRecord::open(&record) {
+            Ok(session) => ViewWorker::new(woken, updates, wanted, session).run(),
+            // The view may be gone already.
+            Err(error) => drop(updates.send(Err(chain(&error)))),
         };
         let thread = std::thread::Builder::new().name("rows".to_owned());
         thread.spawn(work)?;
@@ -141,11 +128,6 @@ impl WorkerHandle {
             .newest
             .store(selection.number, Ordering::Relaxed);
         *locked(&self.wanted.selection) = selection;
-        self.wake();
-    }
-
-    pub(super) fn push(&self, rows: Vec<MessageWithContext>) {
-        locked(&self.wanted.pushed).extend(rows);
         self.wake();
     }
 }
@@ -180,18 +162,14 @@ impl ViewWorker {
         woken: Receiver<()>,
         updates: SyncSender<UpdateResult>,
         wanted: Arc<WantedRows>,
-        rows: RowSource,
+        session: SessionRecord,
     ) -> ViewWorker {
-        let event_reader = match rows {
-            RowSource::Record(_) => Some(EventReader::default()),
-            RowSource::Fetched(_) => None,
-        };
         ViewWorker {
             woken,
             updates,
             wanted,
-            rows: Arc::new(RwLock::new(rows)),
-            event_reader,
+            rows: Arc::new(RwLock::new(session)),
+            event_reader: EventReader::default(),
             search: FilterSearch::default(),
             has_more: false,
             trouble: None,
@@ -205,15 +183,15 @@ impl ViewWorker {
         let mut update = ViewUpdate {
             opened: Some(OpenedView {
                 rows: Arc::clone(&self.rows),
-                header: read(&self.rows).header().cloned(),
+                header: read(&self.rows).header().clone(),
             }),
             ..ViewUpdate::default()
         };
         self.note_new_rows(0, &mut update);
         while self.post(update).is_some() {
             let is_busy = self.has_more
-                || !self.has_read_events()
-                || self.search.next < read(&self.rows).end();
+                || !self.event_reader.has_caught_up()
+                || self.search.next < read(&self.rows).len();
             let woken = match is_busy {
                 true => self.woken.try_recv(),
                 false => self.woken.recv().map_err(|_| TryRecvError::Disconnected),
@@ -222,9 +200,9 @@ impl ViewWorker {
                 return;
             }
             update = ViewUpdate::default();
-            let known = read(&self.rows).end();
+            let known = read(&self.rows).len();
             if woken.is_ok() || self.has_more {
-                self.take_in(&mut update);
+                self.take_in();
             }
             self.read_events(&mut update);
             self.search(&mut update);
@@ -233,36 +211,20 @@ impl ViewWorker {
     }
 
     /// Takes in a portion of what was appended to the record.
-    fn take_in(&mut self, update: &mut ViewUpdate) {
-        let pushed = std::mem::take(&mut *locked(&self.wanted.pushed));
-        match &mut *self.rows.write().unwrap_or_else(PoisonError::into_inner) {
-            RowSource::Record(session) => {
-                let bytes = session.bytes();
-                let taken = session.refresh_some(PORTION);
-                self.has_more = taken.is_ok() && session.bytes() > bytes;
-                self.trouble = taken.err().map(|error| chain(&error));
-            }
-            RowSource::Fetched(messages) => {
-                let changed = pushed.into_iter().filter_map(|told| messages.take(told));
-                update.changed.extend(changed.map(|row| row as u32));
-                self.search.next = self.search.next.max(messages.first());
-            }
-        }
+    fn take_in(&mut self) {
+        let mut session = self.rows.write().unwrap_or_else(PoisonError::into_inner);
+        let bytes = session.bytes();
+        let taken = session.refresh_some(PORTION);
+        self.has_more = taken.is_ok() && session.bytes() > bytes;
+        self.trouble = taken.err().map(|error| chain(&error));
     }
 
     /// Reads a portion of the lines between messages.
     fn read_events(&mut self, update: &mut ViewUpdate) {
-        let rows = read(&self.rows);
-        if let (RowSource::Record(session), Some(reader)) = (&*rows, &mut self.event_reader)
-            && let Err(error) = reader.read_some(session, update)
-        {
+        let read = self.event_reader.read_some(&read(&self.rows), update);
+        if let Err(error) = read {
             self.trouble = Some(error.to_string());
         }
-    }
-
-    fn has_read_events(&self) -> bool {
-        let reader = self.event_reader.as_ref();
-        reader.is_none_or(EventReader::has_caught_up)
     }
 
     /// Tries rows for a while, and those again that have changed.
@@ -270,7 +232,7 @@ impl ViewWorker {
         let rows = read(&self.rows);
         if !self.wanted.is_current(self.search.number()) {
             let selection = locked(&self.wanted.selection).clone();
-            self.search = FilterSearch::new(selection, rows.first());
+            self.search = FilterSearch::new(selection);
         }
         self.search.retry(&rows, update);
         self.search.scan_slice(&rows, &self.wanted, update);
@@ -279,9 +241,9 @@ impl ViewWorker {
     /// Notes the connections of rows from `from` on, and the calls that they answer: the row of a call shows its answer.
     fn note_new_rows(&mut self, from: usize, update: &mut ViewUpdate) {
         let rows = read(&self.rows);
-        let calls = (from..rows.end()).filter_map(|row| rows.call_of(row));
+        let calls = (from..rows.len()).filter_map(|row| rows::call_of(&rows, row));
         update.changed.extend(calls.map(|row| row as u32));
-        for connection in (from..rows.end()).filter_map(|row| rows.connection(row)) {
+        for connection in rows.rows()[from..].iter().map(Row::connection) {
             if self.connections.insert(connection) {
                 update.connections.push(connection);
             }
@@ -290,16 +252,13 @@ impl ViewWorker {
 
     /// Sends the update, if there is anything new in it. `None`: the view is gone.
     fn post(&mut self, mut update: ViewUpdate) -> Option<()> {
-        let rows = read(&self.rows);
         update.progress = ViewProgress {
-            first: rows.first(),
-            end: rows.end(),
+            rows: read(&self.rows).len(),
             selection: self.search.number(),
             searched: self.search.next,
-            has_read_events: self.has_read_events(),
+            has_read_events: self.event_reader.has_caught_up(),
             trouble: self.search.trouble.clone().or(self.trouble.clone()),
         };
-        drop(rows);
         let is_quiet = update.opened.is_none()
             && update.events.is_empty()
             && update.changed.is_empty()
@@ -312,7 +271,7 @@ impl ViewWorker {
     }
 }
 
-fn read(rows: &RwLock<RowSource>) -> RwLockReadGuard<'_, RowSource> {
+fn read(rows: &RwLock<SessionRecord>) -> RwLockReadGuard<'_, SessionRecord> {
     rows.read().unwrap_or_else(PoisonError::into_inner)
 }
 
