@@ -6,13 +6,10 @@
 //! editors.
 //!
 //! A broken entry disables its server and nothing else. A file that is broken as a whole, or wrong under our own key, is a
-//! [`ConfigError`] that names line, column and key. Neither error texts nor `Debug` show values, because they may be secrets.
+//! [`ConfigError`] that names the key. Neither error texts nor `Debug` show values, because they may be secrets.
 
 mod auth_options;
 mod changes;
-mod dispatch_options;
-mod document;
-mod duration;
 mod entry;
 mod env_file;
 mod error;
@@ -21,44 +18,43 @@ mod formats;
 mod hub_options;
 mod inherited;
 mod keys;
-mod name_filter;
-mod node;
+mod reader;
 mod roots;
 #[cfg(test)]
-mod schema;
+mod schema_tests;
 mod secret;
 mod server;
 mod server_options;
-mod size;
+mod tree;
+mod values;
 mod variables;
 mod warning;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use document::FileText;
 use entry::{EntryNotes, read_entry};
 use formats::{FoundServers, TurnedOff, find_servers};
-use keys::{FILE_KEYS, OWN_KEY};
-use node::Node;
+use keys::{FILE_KEYS, OWN_KEY, closest};
+use reader::ConfigReader;
+use roots::in_home;
 use secret::SecretCollector;
+use tree::Tree;
 
 pub use auth_options::{AuthGrant, AuthOptions};
 pub use changes::{ConfigChanges, changes};
-pub use dispatch_options::DispatchOptions;
 pub use env_file::EnvFile;
-pub use error::{ConfigError, ConfigFault, FileLanguage, ServerProblem, TextPosition};
+pub use error::{ConfigError, ConfigFault, FileLanguage, ServerProblem};
 pub use flag::ServerFlagError;
-pub use hub_options::{EraOffer, ExposeMode, HubOptions, HubProfile, ListenKind, MAX_THREADS};
+pub use hub_options::{EraOffer, ExposeMode, HubOptions, HubProfile, ListenKind};
 pub use inherited::{InheritedEnv, inherited_secrets};
-pub use name_filter::{NameFilter, NameGlob};
 pub use roots::RootFolder;
 pub use secret::{SecretText, ServerUrl, is_ordinary};
 pub use server::{BuiltinTarget, FileAccess, ServerSpec, ServerTarget, UrlKind};
 pub use server_options::{
     FixedArguments, RestartPolicy, ServerOptions, SharingScope, StartMode, ToolPrefix,
 };
-pub use size::parse_size;
+pub use values::{MAX_THREADS, parse_duration, parse_size};
 pub use variables::expand as expand_variables;
 pub use warning::{ConfigWarning, UnknownConfigKey};
 
@@ -104,13 +100,8 @@ pub struct ServerName(String);
 /// Where a server is configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerSource {
-    /// In a file.
-    File {
-        /// The file's name.
-        file: String,
-        /// The line of its entry, from 1.
-        line: usize,
-    },
+    /// In the file of this name.
+    File(String),
     /// On the command line.
     Flag,
 }
@@ -130,12 +121,11 @@ pub fn parse_config(
             ("workspaceFolderBasename", Some(path)) => Some(path.file_name()?.to_str()?.to_owned()),
             (name, _) => environment(name),
         };
-        let text = FileText {
-            name: &file.name,
-            text,
+        let reader = ConfigReader {
+            file: &file.name,
             environment: &with_workspace,
         };
-        turned_off.extend(config.read_file(text, file.current_folder.as_deref())?);
+        turned_off.extend(config.read_file(reader, text, file.current_folder.as_deref())?);
     }
     for server in &mut config.servers {
         for list in &turned_off {
@@ -214,56 +204,85 @@ impl HubConfig {
     /// Returns what the client's settings turn off, maybe in other files too.
     fn read_file(
         &mut self,
-        file: FileText<'_>,
+        reader: ConfigReader<'_>,
+        text: &str,
         current_folder: Option<&Path>,
     ) -> Result<Vec<TurnedOff>, ConfigError> {
-        let document = file.parse()?;
-        let mut notes = EntryNotes::default();
-        let root = Node::root(file, &document);
-        let fields = root.shared_fields(FILE_KEYS, &mut notes.unknown_keys)?;
-        if let Some(options) = fields.read(OWN_KEY, HubOptions::read)? {
+        let root = tree::parse(reader.file, text).map_err(|fault| reader.error("", fault))?;
+        let mut notes = EntryNotes {
+            unknown_keys: unknown_keys(reader, &root)?,
+            ..EntryNotes::default()
+        };
+        if let Some((path, options)) = root.lookup(OWN_KEY) {
+            let mut options: HubOptions = reader.read(options, &path)?;
+            let home = (reader.environment)("HOME");
+            let roots = options.spill_roots.take();
+            options.spill_roots = roots.map(|roots| in_home(roots, home.as_deref()));
             self.options = std::mem::take(&mut self.options).merged_with(options);
         }
-        let mut found = find_servers(file, &root, current_folder)?;
-        found.check(&root)?;
+        let mut found = find_servers(reader, &root, current_folder)?;
+        found.check(reader, &root)?;
         found.keep_mistakes(&mut notes.unknown_keys);
         self.warnings.append(&mut found.warnings);
-        for server in read_servers(file, &found, &mut notes)? {
+        let turned_off = std::mem::take(&mut found.turned_off);
+        for server in read_servers(reader, found, &mut notes)? {
             self.insert(server);
         }
         self.warnings.append(&mut notes.warnings);
         if !notes.unknown_keys.is_empty() {
             self.warnings.push(ConfigWarning::UnknownKeys {
-                file: file.name.to_owned(),
+                file: reader.file.to_owned(),
                 keys: notes.unknown_keys,
             });
         }
-        Ok(found.turned_off)
+        Ok(turned_off)
     }
+}
+
+/// The keys at the top of a file that the hub does not know. One that it knows can be there only once.
+fn unknown_keys(
+    reader: ConfigReader<'_>,
+    root: &Tree,
+) -> Result<Vec<UnknownConfigKey>, ConfigError> {
+    let Some(members) = root.members() else {
+        let (expected, found) = ("an object", root.type_name());
+        return Err(reader.error("", ConfigFault::WrongType { expected, found }));
+    };
+    let mut seen: Vec<&str> = Vec::new();
+    let mut unknown = Vec::new();
+    for key in members.iter().map(|member| member.key.as_str()) {
+        if !FILE_KEYS.contains(&key) {
+            unknown.push(UnknownConfigKey {
+                path: tree::join("", key),
+                suggestion: closest(key, FILE_KEYS),
+            });
+        } else if seen.contains(&key) {
+            return Err(reader.error(key, ConfigFault::Duplicate(key.to_owned())));
+        } else {
+            seen.push(key);
+        }
+    }
+    Ok(unknown)
 }
 
 /// The servers of a file. A name can appear again only where the later one wins.
 fn read_servers(
-    file: FileText<'_>,
-    found: &FoundServers,
+    reader: ConfigReader<'_>,
+    found: FoundServers,
     notes: &mut EntryNotes,
 ) -> Result<Vec<ServerConfig>, ConfigError> {
     let mut servers: Vec<ServerConfig> = Vec::new();
-    for table in &found.tables {
-        for (name, entry) in table.nodes(file) {
-            let is_known = servers.iter().any(|server| server.name.as_str() == name);
-            if is_known && !table.wins {
-                return Err(entry.key_error(ConfigFault::Duplicate));
-            }
-            servers.push(ServerConfig {
-                name: ServerName::new(name),
-                source: ServerSource::File {
-                    file: file.name.to_owned(),
-                    line: entry.position().line,
-                },
-                state: read_entry(&entry, name, notes)?,
-            });
+    for entry in found.entries {
+        let name = ServerName::new(&entry.name);
+        let is_known = servers.iter().any(|server| server.name == name);
+        if is_known && !entry.wins {
+            return Err(reader.error(entry.path, ConfigFault::Duplicate(entry.name)));
         }
+        servers.push(ServerConfig {
+            name,
+            source: ServerSource::File(reader.file.to_owned()),
+            state: read_entry(reader, entry, notes)?,
+        });
     }
     Ok(servers)
 }
@@ -289,7 +308,7 @@ impl fmt::Display for ServerName {
 impl fmt::Display for ServerSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ServerSource::File { file, line } => write!(f, "{file}:{line}"),
+            ServerSource::File(file) => f.write_str(file),
             ServerSource::Flag => f.write_str("--server"),
         }
     }

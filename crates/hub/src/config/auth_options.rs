@@ -1,19 +1,27 @@
 //! How to sign in to a server: `"auth"` under our own key, or what other clients have in its place. Without either, everything
 //! is discovered.
 
+use std::num::NonZeroU16;
+
+use serde::{Deserialize, Deserializer};
+
 use super::error::ConfigError;
-use super::keys::AUTH_KEYS;
-use super::node::{Fields, Node};
+use super::reader::ConfigReader;
 use super::secret::{SecretText, ServerUrl};
+use super::tree::Tree;
+use super::values::nonempty;
 
 /// How to sign in to a server. `Debug` does not show the secret.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct AuthOptions {
     /// The id of a client that was registered by hand, or the URL of a client id metadata document.
+    #[serde(deserialize_with = "nonempty")]
     pub client_id: Option<String>,
     /// The secret of that client.
     pub client_secret: Option<SecretText>,
     /// Scopes to ask for in addition to those that the server names.
+    #[serde(deserialize_with = "scopes")]
     pub scopes: Vec<String>,
     /// Who signs in.
     pub grant: AuthGrant,
@@ -22,11 +30,12 @@ pub struct AuthOptions {
     /// Hosts that may have a private address although the server has a public one.
     pub hosts: Vec<String>,
     /// The port of the redirect URL that was registered by hand.
-    pub redirect_port: Option<u16>,
+    pub redirect_port: Option<NonZeroU16>,
 }
 
 /// Who signs in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AuthGrant {
     /// A person, in a browser.
     #[default]
@@ -35,83 +44,65 @@ pub enum AuthGrant {
     ClientCredentials,
 }
 
-const GRANT_WORDS: &[(&str, AuthGrant)] = &[
-    ("authorization_code", AuthGrant::AuthorizationCode),
-    ("client_credentials", AuthGrant::ClientCredentials),
-];
+/// What Claude Code, OpenCode and Gemini CLI (`oauth`) and Cursor (`auth`) say about a client that was registered by hand.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct OtherClientAuth {
+    #[serde(alias = "CLIENT_ID", deserialize_with = "nonempty")]
+    client_id: Option<String>,
+    #[serde(alias = "CLIENT_SECRET")]
+    client_secret: Option<SecretText>,
+    #[serde(alias = "scope", deserialize_with = "scopes")]
+    scopes: Vec<String>,
+    callback_port: Option<NonZeroU16>,
+}
 
 impl AuthOptions {
-    /// Reads `auth` under our own key.
-    pub(super) fn read(node: &Node<'_>) -> Result<AuthOptions, ConfigError> {
-        let fields = node.fields(AUTH_KEYS)?;
-        let auth = AuthOptions {
-            client_id: fields.read("client-id", Node::nonempty_text)?,
-            client_secret: read_secret(&fields)?,
-            scopes: fields.read("scopes", read_scopes)?.unwrap_or_default(),
-            grant: fields
-                .read("grant", |node| node.choice(GRANT_WORDS))?
-                .unwrap_or_default(),
-            authorization_server: fields.read("authorization-server", read_server)?,
-            hosts: fields.read("hosts", Node::texts)?.unwrap_or_default(),
-            redirect_port: fields.read("redirect-port", read_port)?,
-        };
-        if auth.client_secret.is_some() && auth.client_id.is_none() {
-            return Err(node.bad("has a `client-secret` without its `client-id`"));
+    /// What is missing, if the options do not fit together.
+    pub(super) fn problem(&self) -> Option<&'static str> {
+        if self.client_secret.is_some() && self.client_id.is_none() {
+            return Some("has a `client-secret` without its `client-id`");
         }
-        if auth.grant == AuthGrant::ClientCredentials && auth.client_secret.is_none() {
-            return Err(node
-                .bad("`\"grant\": \"client_credentials\"` needs `client-id` and `client-secret`"));
-        }
-        Ok(auth)
+        let is_machine = self.grant == AuthGrant::ClientCredentials;
+        (is_machine && self.client_secret.is_none())
+            .then_some("`\"grant\": \"client_credentials\"` needs `client-id` and `client-secret`")
     }
 
-    /// Reads what Claude Code, OpenCode and Gemini CLI (`oauth`) and Cursor (`auth`) say about a client that was registered by
-    /// hand. What it does not understand is theirs.
-    pub(super) fn of_other_client(node: &Node<'_>) -> Result<Option<AuthOptions>, ConfigError> {
-        let text = |names: [&str; 2]| {
-            let mut found = names.iter().filter_map(|name| node.child(name));
-            found.next().map(|node| node.nonempty_text()).transpose()
-        };
-        let Some(client_id) = text(["clientId", "CLIENT_ID"])? else {
+    /// Reads what another client has in place of `auth`. What it does not understand is theirs.
+    pub(super) fn of_other_client(
+        reader: ConfigReader<'_>,
+        tree: &Tree,
+        path: &str,
+    ) -> Result<Option<AuthOptions>, ConfigError> {
+        if ["clientId", "CLIENT_ID"]
+            .iter()
+            .all(|id| tree.get(id).is_none())
+        {
             return Ok(None);
-        };
-        let scopes = node.child("scopes").or(node.child("scope"));
+        }
+        let auth: OtherClientAuth = reader.read(tree, path)?;
         Ok(Some(AuthOptions {
-            client_id: Some(client_id),
-            client_secret: text(["clientSecret", "CLIENT_SECRET"])?.map(SecretText::new),
-            scopes: scopes
-                .map(|node| read_scopes(&node))
-                .transpose()?
-                .unwrap_or_default(),
-            redirect_port: node
-                .child("callbackPort")
-                .map(|node| read_port(&node))
-                .transpose()?,
+            client_id: auth.client_id,
+            client_secret: auth.client_secret,
+            scopes: auth.scopes,
+            redirect_port: auth.callback_port,
             ..AuthOptions::default()
         }))
     }
 }
 
-fn read_secret(fields: &Fields<'_>) -> Result<Option<SecretText>, ConfigError> {
-    let secret = fields.read("client-secret", Node::nonempty_text)?;
-    Ok(secret.map(SecretText::new))
-}
-
 /// A list, or one string with blanks between them, as OAuth writes them.
-fn read_scopes(node: &Node<'_>) -> Result<Vec<String>, ConfigError> {
-    let texts = match node.is_list() {
-        true => node.texts()?,
-        false => vec![node.nonempty_text()?],
+fn scopes<'de, D: Deserializer<'de>>(value: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a string or a list of strings")]
+    enum Form {
+        One(String),
+        Many(Vec<String>),
+    }
+    let texts = match Form::deserialize(value)? {
+        Form::One(text) => vec![text],
+        Form::Many(texts) => texts,
     };
     let scopes = texts.iter().flat_map(|text| text.split_whitespace());
     Ok(scopes.map(str::to_owned).collect())
-}
-
-fn read_server(node: &Node<'_>) -> Result<ServerUrl, ConfigError> {
-    ServerUrl::parse(&node.text()?).map_err(|why| node.bad(why))
-}
-
-fn read_port(node: &Node<'_>) -> Result<u16, ConfigError> {
-    let port: std::num::NonZeroU16 = node.integer("expected a port from 1 to 65535")?;
-    Ok(port.get())
 }

@@ -5,9 +5,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::error::ConfigError;
-use super::node::Node;
-use super::roots::RootFolder;
 use super::secret::SecretText;
 use super::{ConfigWarning, HubConfig, ServerTarget};
 
@@ -18,18 +15,6 @@ pub struct EnvFile {
     pub(super) path: PathBuf,
     /// The keys that lead to it.
     pub(super) key: String,
-}
-
-/// A relative path starts at the project that the config file belongs to, if there is one.
-pub(super) fn read_env_file(node: &Node<'_>) -> Result<EnvFile, ConfigError> {
-    let home = node.variable("HOME");
-    let file = RootFolder::parse(&node.nonempty_text()?, home.as_deref());
-    let file = file.map_err(|why| node.bad(why))?;
-    let project = node.variable("workspaceFolder").unwrap_or_default();
-    Ok(EnvFile {
-        path: Path::new(&project).join(file.path()),
-        key: node.path().to_owned(),
-    })
 }
 
 impl HubConfig {

@@ -1,4 +1,4 @@
-//! What is wrong with a config file: where, which key, what and why. Values are never quoted, because they may be secrets.
+//! What is wrong with a config file: which key, what and why. Values are never quoted, because they may be secrets.
 
 use std::fmt;
 
@@ -9,21 +9,10 @@ use super::formats;
 pub struct ConfigError {
     /// The file, as it was named.
     pub file: String,
-    /// Where in the file.
-    pub position: TextPosition,
     /// The key, as a path from the top of the file. Empty for the file itself.
     pub key: String,
     /// What is wrong.
     pub fault: ConfigFault,
-}
-
-/// A place in a text, counted from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TextPosition {
-    /// The line.
-    pub line: usize,
-    /// The column, in characters.
-    pub column: usize,
 }
 
 /// What is wrong at a place in a config file.
@@ -33,6 +22,8 @@ pub enum ConfigFault {
     Syntax {
         /// The language that it is in by its name or its first line.
         language: FileLanguage,
+        /// The line, from 1.
+        line: usize,
         /// What is wrong, without values.
         why: String,
     },
@@ -45,8 +36,8 @@ pub enum ConfigFault {
     },
     /// The servers in the file belong to other folders.
     OtherProjects,
-    /// The same key, or the same server, twice.
-    Duplicate,
+    /// This key twice, under one name or under two.
+    Duplicate(String),
     /// A key under `mcp-proxy` that does not exist.
     UnknownKey {
         /// The key that was probably meant.
@@ -62,12 +53,12 @@ pub enum ConfigFault {
     /// A word that is not one of those that the key takes.
     UnknownWord {
         /// The words that it takes.
-        expected: Vec<&'static str>,
+        expected: &'static [&'static str],
         /// The one that was probably meant.
         suggestion: Option<&'static str>,
     },
     /// A value that makes no sense.
-    BadValue(&'static str),
+    BadValue(String),
     /// A variable that is not set and has no default. Editors' own variables, such as `input:token`, never are.
     MissingVariable(String),
     /// A variable that is not set, and that a key names where no default can be given.
@@ -113,52 +104,27 @@ impl ServerProblem {
         }
     }
 
-    /// Whether both are the same problem, wherever in the file.
+    /// Whether both are the same problem, in whatever file.
     pub(super) fn is_same(&self, other: &ServerProblem) -> bool {
         match (self, other) {
-            (ServerProblem::Disabled, ServerProblem::Disabled) => true,
-            (ServerProblem::TurnedOff { .. }, ServerProblem::TurnedOff { .. }) => self == other,
             (ServerProblem::Broken(one), ServerProblem::Broken(other)) => {
                 one.key == other.key && one.fault == other.fault
             }
-            _ => false,
-        }
-    }
-}
-
-impl TextPosition {
-    /// The place of a byte in a text.
-    pub(super) fn of(text: &str, byte: usize) -> TextPosition {
-        let before = text.get(..byte).unwrap_or(text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        TextPosition {
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
+            _ => self == other,
         }
     }
 }
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TextPosition { line, column } = self.position;
-        match &self.fault {
-            // About the file, not a place in it.
-            ConfigFault::NoServers { .. } | ConfigFault::OtherProjects => {
-                write!(f, "{}: ", self.file)?;
-            }
-            _ => write!(f, "{}:{line}:{column}: ", self.file)?,
+        f.write_str(&self.file)?;
+        if let ConfigFault::Syntax { line, .. } = &self.fault {
+            write!(f, ":{line}")?;
         }
         if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
+            write!(f, ": {}", self.key)?;
         }
-        write!(f, "{}", self.fault)?;
-        match &self.fault {
-            // It may be something else altogether.
-            ConfigFault::Syntax { .. } if line == 1 && column <= 2 => {
-                f.write_str("; a config file is JSON, TOML or YAML, by the end of its name")
-            }
-            _ => Ok(()),
-        }
+        write!(f, ": {}", self.fault)
     }
 }
 
@@ -177,9 +143,22 @@ impl std::error::Error for ConfigFault {}
 impl fmt::Display for ConfigFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ConfigFault::Syntax { language, why } => write!(f, "not valid {language}: {why}"),
+            ConfigFault::Syntax {
+                language,
+                line,
+                why,
+            } => {
+                write!(f, "not valid {language}: {why}")?;
+                match line {
+                    // It may be something else altogether.
+                    1 => {
+                        f.write_str("; a config file is JSON, TOML or YAML, by the end of its name")
+                    }
+                    _ => Ok(()),
+                }
+            }
             ConfigFault::NoServers { found, suggestion } => {
-                let expected = formats::KEYS.join(", ");
+                let expected = formats::format_keys().join(", ");
                 write!(f, "no servers: expected one of {expected}; found ")?;
                 write_found(f, found)?;
                 suggest(f, *suggestion)
@@ -187,7 +166,7 @@ impl fmt::Display for ConfigFault {
             ConfigFault::OtherProjects => f.write_str(
                 "no servers: those under `projects` belong to other folders; start in one of them",
             ),
-            ConfigFault::Duplicate => write!(f, "appears twice"),
+            ConfigFault::Duplicate(_) => f.write_str("appears twice"),
             ConfigFault::UnknownKey { suggestion } => {
                 write!(f, "unknown key")?;
                 suggest(f, *suggestion)

@@ -1,7 +1,7 @@
 //! Which variables of the hub's own environment a server's process gets.
 
-use super::error::ConfigError;
-use super::node::Node;
+use serde::Deserialize;
+
 use super::roots::percent_decode;
 use super::secret::SecretCollector;
 
@@ -9,7 +9,8 @@ use super::secret::SecretCollector;
 const SHORTEST: usize = 8;
 
 /// What a process gets besides the variables that are configured for it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "InheritedEnvForm")]
 pub enum InheritedEnv {
     /// All of it, as a program has that is started from a shell.
     #[default]
@@ -21,14 +22,20 @@ pub enum InheritedEnv {
 }
 
 /// `inherit-env`: true, false, or a list of names.
-pub(super) fn read_inherited_env(node: &Node<'_>) -> Result<InheritedEnv, ConfigError> {
-    if node.is_list() {
-        return Ok(InheritedEnv::Named(node.texts()?));
-    }
-    match node.boolean() {
-        Ok(true) => Ok(InheritedEnv::All),
-        Ok(false) => Ok(InheritedEnv::Minimal),
-        Err(_) => Err(node.wrong_type("true, false or a list of names")),
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected true, false or a list of names")]
+enum InheritedEnvForm {
+    Switch(bool),
+    Names(Vec<String>),
+}
+
+impl From<InheritedEnvForm> for InheritedEnv {
+    fn from(form: InheritedEnvForm) -> InheritedEnv {
+        match form {
+            InheritedEnvForm::Switch(true) => InheritedEnv::All,
+            InheritedEnvForm::Switch(false) => InheritedEnv::Minimal,
+            InheritedEnvForm::Names(names) => InheritedEnv::Named(names),
+        }
     }
 }
 
@@ -73,8 +80,8 @@ fn add_password(secrets: &mut SecretCollector, url: &str) {
     }
 }
 
-/// Whether a word of the name says so. `GOPATH` has `PAT` in it and is none.
-fn names_a_secret(name: &str) -> bool {
+/// Whether a word of the name says so, or ends so: `githubToken`. `GOPATH` has `PAT` in it and is none.
+pub(super) fn names_a_secret(name: &str) -> bool {
     const WORDS: &[&str] = &[
         "TOKEN",
         "TOKENS",
@@ -87,8 +94,8 @@ fn names_a_secret(name: &str) -> bool {
         "PWD",
         "KEY",
         "KEYS",
-        "APIKEY",
         "AUTH",
+        "AUTHORIZATION",
         "CREDENTIAL",
         "CREDENTIALS",
         "PAT",
@@ -98,7 +105,8 @@ fn names_a_secret(name: &str) -> bool {
     // The shell's own, which are folders.
     let is_folder = name == "PWD" || name == "OLDPWD";
     let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
-    !is_folder && (name == "DATABASE_URL" || words.any(|word| WORDS.contains(&word)))
+    let is_secret = |word: &str| WORDS.iter().any(|secret| word.ends_with(secret));
+    !is_folder && (name == "DATABASE_URL" || words.any(is_secret))
 }
 
 #[cfg(test)]

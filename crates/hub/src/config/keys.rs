@@ -1,112 +1,10 @@
-//! Every key that a config file may have. The reader, "did you mean" and the check of `docs/config.schema.json` use these lists.
+//! The keys at the top of a config file, and "did you mean" for all others.
 
 /// Our own key, at the top of a file and in a server's entry.
 pub(super) const OWN_KEY: &str = "mcp-proxy";
 
 /// At the top of a file. `inputs` is VS Code's list of what to ask the user; a server that needs one is disabled with a reason.
 pub(super) const FILE_KEYS: &[&str] = &["mcpServers", "servers", OWN_KEY, "inputs", "$schema"];
-
-/// In a server's entry.
-pub(super) const ENTRY_KEYS: &[&str] = &[
-    "type",
-    "transport",
-    "command",
-    "args",
-    "env",
-    "envFile",
-    "cwd",
-    "url",
-    "serverUrl",
-    "httpUrl",
-    "headers",
-    "disabled",
-    "enabled",
-    "timeout",
-    "oauth",
-    "auth",
-    OWN_KEY,
-];
-
-/// Under `mcp-proxy` at the top of a file.
-pub(super) const HUB_KEYS: &[&str] = &[
-    "expose",
-    "proxy-tool-name",
-    "list-limit",
-    "separator",
-    "native-resources",
-    "native-prompts",
-    "page-size",
-    "threads",
-    "listen",
-    "listen-host",
-    "listen-port",
-    "profiles",
-    "builtins",
-    "useutils",
-    "era",
-    "inherit-env",
-    "start",
-    "mcplazy",
-    "cache-ttl",
-    "toolcachettl",
-    "mcpproxy",
-    "dispatch-tool-name",
-    "spill-threshold",
-    "mcpproxythreshold",
-    "spill-toon",
-    "mcpproxytoon",
-    "spill-quota",
-    "spill-ttl",
-    "spill-roots",
-    "memory-budget",
-];
-
-/// In a profile.
-pub(super) const PROFILE_KEYS: &[&str] = &["servers", "tools", "expose", "pin"];
-
-/// In a filter of names.
-pub(super) const FILTER_KEYS: &[&str] = &["allow", "deny"];
-
-/// Under `mcp-proxy` in a server's entry.
-pub(super) const SERVER_KEYS: &[&str] = &[
-    "builtin",
-    "write",
-    "roots",
-    "prefix",
-    "separator",
-    "allow",
-    "deny",
-    "resources",
-    "prompts",
-    "rename",
-    "descriptions",
-    "hide-arguments",
-    "fix-arguments",
-    "pin",
-    "start",
-    "idle-stop",
-    "start-timeout",
-    "list-timeout",
-    "call-timeout",
-    "scope",
-    "inherit-env",
-    "restart",
-    "restart-limit",
-    "cache-ttl",
-    "toolcachettl",
-    "auth",
-];
-
-/// Under `auth` there.
-pub(super) const AUTH_KEYS: &[&str] = &[
-    "client-id",
-    "client-secret",
-    "scopes",
-    "grant",
-    "authorization-server",
-    "hosts",
-    "redirect-port",
-];
 
 /// Words of other clients that no spelling leads from: what they are here.
 const OTHER_WORDS: &[(&str, &str)] = &[
@@ -147,7 +45,11 @@ fn plain(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ENTRY_KEYS, HUB_KEYS, SERVER_KEYS, closest};
+    use super::closest;
+
+    const HUB_KEYS: &[&str] = &["expose", "list-limit", "profiles", "page-size"];
+    const ENTRY_KEYS: &[&str] = &["command", "args", "env", "url"];
+    const SERVER_KEYS: &[&str] = &["call-timeout", "start", "scope"];
 
     #[test]
     fn spelling_and_typos_find_the_key() {

@@ -2,30 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+
 /// A folder, as the config names it. It may be relative.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct RootFolder(PathBuf);
 
 impl RootFolder {
-    /// Reads a path or a `file://` URI. `home` is what `~` stands for.
-    pub(super) fn parse(text: &str, home: Option<&str>) -> Result<RootFolder, &'static str> {
-        if let Some(rest) = text.strip_prefix("file://") {
-            let path = rest.strip_prefix("localhost").unwrap_or(rest);
-            return match path.starts_with('/') {
-                true => Ok(RootFolder(percent_decode(path).into())),
-                false => Err("a file URI must name a folder of this machine: file:///…"),
-            };
+    /// The folder with `~` filled in.
+    pub(super) fn in_home(self, home: Option<&str>) -> RootFolder {
+        match (self.0.strip_prefix("~"), home) {
+            (Ok(rest), Some(home)) if rest.as_os_str().is_empty() => RootFolder(home.into()),
+            (Ok(rest), Some(home)) => RootFolder(Path::new(home).join(rest)),
+            _ => self,
         }
-        if text.contains("://") {
-            return Err("expected a path or a file:// URI");
-        }
-        let path = match (text.strip_prefix('~'), home) {
-            (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
-                format!("{home}{rest}").into()
-            }
-            _ => PathBuf::from(text),
-        };
-        Ok(RootFolder(path))
+    }
+
+    /// Takes a path as it is.
+    pub fn new(path: impl Into<PathBuf>) -> RootFolder {
+        RootFolder(path.into())
     }
 
     /// The folder that the program was started in.
@@ -51,6 +47,30 @@ impl RootFolder {
             }
         }
         uri
+    }
+}
+
+/// Folders with `~` filled in.
+pub(super) fn in_home(roots: Vec<RootFolder>, home: Option<&str>) -> Vec<RootFolder> {
+    roots.into_iter().map(|root| root.in_home(home)).collect()
+}
+
+impl TryFrom<String> for RootFolder {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<RootFolder, &'static str> {
+        if let Some(rest) = text.strip_prefix("file://") {
+            let path = rest.strip_prefix("localhost").unwrap_or(rest);
+            return match path.starts_with('/') {
+                true => Ok(RootFolder(percent_decode(path).into())),
+                false => Err("a file URI must name a folder of this machine: file:///…"),
+            };
+        }
+        match text.as_str() {
+            "" => Err("must not be empty"),
+            other if other.contains("://") => Err("expected a path or a file:// URI"),
+            _ => Ok(RootFolder(text.into())),
+        }
     }
 }
 
@@ -97,12 +117,13 @@ mod tests {
             ("src", "src", "file:///base/src"),
             ("/50%", "/50%", "file:///50%25"),
         ] {
-            let root = RootFolder::parse(text, Some("/people/ada")).unwrap();
+            let root = RootFolder::try_from(text.to_owned()).unwrap();
+            let root = root.in_home(Some("/people/ada"));
             assert_eq!(root.path(), Path::new(path));
             assert_eq!(root.uri(Path::new("/base")), uri);
         }
         for text in ["file://host/share", "https://example.com"] {
-            assert!(RootFolder::parse(text, None).is_err(), "{text}");
+            assert!(RootFolder::try_from(text.to_owned()).is_err(), "{text}");
         }
     }
 }

@@ -4,28 +4,39 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::auth_options::AuthOptions;
-use super::error::ConfigError;
-use super::hub_options::{read_filter, read_filter_fields, read_name_part, read_tool_name};
-use super::name_filter::NameFilter;
-use super::node::{Fields, Node};
+use super::inherited::InheritedEnv;
 use super::roots::RootFolder;
+use super::values::{check_tool_name, duration, name_part, positive_duration};
+use crate::names::AllowedNames;
 
 /// What the hub does with one server.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ServerOptions {
+    /// A server in this process, instead of a command or a URL.
+    pub(super) builtin: Option<BuiltinName>,
+    /// Whether the built-in file server may write.
+    pub(super) write: Option<bool>,
+    /// What it gets of our own environment.
+    pub(super) inherit_env: Option<InheritedEnv>,
     /// What the names of its tools begin with.
+    #[serde(deserialize_with = "prefix")]
     pub prefix: ToolPrefix,
     /// What stands between prefix and name, if not the hub's separator.
+    #[serde(deserialize_with = "name_part")]
     pub separator: Option<String>,
-    /// Its tools that are offered, by their names at the server.
-    pub tools: NameFilter,
+    /// Its tools that are offered, by their names at the server, if not all.
+    pub allow: Option<Vec<String>>,
+    /// Its tools that are not offered.
+    pub deny: Vec<String>,
     /// Its resources that are offered, by URI.
-    pub resources: NameFilter,
+    pub resources: AllowedNames,
     /// Its prompts that are offered, by name.
-    pub prompts: NameFilter,
+    pub prompts: AllowedNames,
     /// Other names for tools, by their names at the server.
     pub rename: BTreeMap<String, String>,
     /// Other descriptions, by tool.
@@ -39,12 +50,16 @@ pub struct ServerOptions {
     /// When the server is started.
     pub start: Option<StartMode>,
     /// How long the server may be unused before it is stopped.
+    #[serde(deserialize_with = "positive_duration")]
     pub idle_stop: Option<Duration>,
     /// How long it may take to start.
+    #[serde(deserialize_with = "positive_duration")]
     pub start_timeout: Option<Duration>,
     /// How long a list may take.
+    #[serde(deserialize_with = "positive_duration")]
     pub list_timeout: Option<Duration>,
     /// How long a call may take.
+    #[serde(deserialize_with = "positive_duration")]
     pub call_timeout: Option<Duration>,
     /// Which clients share a connection to it.
     pub scope: SharingScope,
@@ -55,9 +70,19 @@ pub struct ServerOptions {
     /// How often it is started again.
     pub restart_limit: Option<u32>,
     /// How long results of tools that only read are kept.
+    #[serde(alias = "toolcachettl", deserialize_with = "duration")]
     pub cache_ttl: Option<Duration>,
     /// How to sign in to it, if the config says so.
     pub auth: Option<AuthOptions>,
+}
+
+/// A server in this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum BuiltinName {
+    Time,
+    Files,
+    Demo,
 }
 
 /// What the names of a server's tools begin with.
@@ -73,7 +98,8 @@ pub enum ToolPrefix {
 }
 
 /// When a server is started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum StartMode {
     /// With the hub.
     Eager,
@@ -82,7 +108,8 @@ pub enum StartMode {
 }
 
 /// Which clients share a connection to a server.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum SharingScope {
     /// The hub decides by what the server does.
     #[default]
@@ -94,7 +121,8 @@ pub enum SharingScope {
 }
 
 /// When a server that ended is started again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RestartPolicy {
     /// However it ended.
     Always,
@@ -105,7 +133,7 @@ pub enum RestartPolicy {
 }
 
 /// Arguments by name. `Debug` shows only the names, because a value may be a credential.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq, Deserialize)]
 pub struct FixedArguments(pub Map<String, Value>);
 
 impl fmt::Debug for FixedArguments {
@@ -114,106 +142,59 @@ impl fmt::Debug for FixedArguments {
     }
 }
 
-/// The values of `start`.
-pub(super) const START_WORDS: &[(&str, StartMode)] =
-    &[("eager", StartMode::Eager), ("lazy", StartMode::Lazy)];
-
 impl ServerOptions {
-    /// Reads the options among the fields under our key. `builtin`, `write` and `inherit-env` belong to the target.
-    pub(super) fn read(fields: &Fields<'_>) -> Result<ServerOptions, ConfigError> {
-        let positive = |key| fields.read(key, Node::positive_duration);
-        Ok(ServerOptions {
-            prefix: fields.read("prefix", read_prefix)?.unwrap_or_default(),
-            separator: fields.read("separator", read_name_part)?,
-            tools: read_filter_fields(fields)?,
-            resources: fields.read("resources", read_filter)?.unwrap_or_default(),
-            prompts: fields.read("prompts", read_filter)?.unwrap_or_default(),
-            rename: fields.read("rename", read_rename)?.unwrap_or_default(),
-            descriptions: read_map(fields, "descriptions", Node::text)?,
-            hide_arguments: read_map(fields, "hide-arguments", Node::texts)?,
-            fix_arguments: read_map(fields, "fix-arguments", read_fixed)?,
-            pin: fields.read("pin", Node::texts)?.unwrap_or_default(),
-            start: fields.read("start", |node| node.choice(START_WORDS))?,
-            idle_stop: positive("idle-stop")?,
-            start_timeout: positive("start-timeout")?,
-            list_timeout: positive("list-timeout")?,
-            call_timeout: positive("call-timeout")?,
-            scope: fields.read("scope", read_scope)?.unwrap_or_default(),
-            roots: fields.read("roots", read_roots)?,
-            restart: fields.read("restart", read_restart)?,
-            restart_limit: fields.read("restart-limit", |node| {
-                node.integer("expected a whole number, zero or more")
-            })?,
-            cache_ttl: fields.read_either("cache-ttl", "toolcachettl", Node::duration)?,
-            auth: fields.read("auth", AuthOptions::read)?,
-        })
-    }
-}
-
-fn read_prefix(node: &Node<'_>) -> Result<ToolPrefix, ConfigError> {
-    if node.is_null() {
-        return Ok(ToolPrefix::Nothing);
-    }
-    match read_name_part(node)? {
-        text if text.is_empty() => Ok(ToolPrefix::Nothing),
-        text => Ok(ToolPrefix::Text(text)),
-    }
-}
-
-fn read_rename(node: &Node<'_>) -> Result<BTreeMap<String, String>, ConfigError> {
-    let mut names = BTreeMap::new();
-    let mut taken = BTreeSet::new();
-    for (tool, node) in node.members()? {
-        let name = read_tool_name(&node)?;
-        if !taken.insert(name.clone()) {
-            return Err(node.bad("another tool has this new name"));
+    /// Its tools that are offered, by their names at the server.
+    pub fn tools(&self) -> AllowedNames {
+        AllowedNames {
+            allow: self.allow.clone(),
+            deny: self.deny.clone(),
+            ..AllowedNames::default()
         }
-        names.insert(tool.to_owned(), name);
     }
-    Ok(names)
+
+    /// The keys that lead to an option that does not fit the others, and why.
+    pub(super) fn problem(&self) -> Option<(Vec<&str>, &'static str)> {
+        let mut taken = BTreeSet::new();
+        for (tool, name) in &self.rename {
+            let is_free = taken.insert(name);
+            let checked = check_tool_name(name).err();
+            let why = checked.or((!is_free).then_some("another tool has this new name"));
+            if let Some(why) = why {
+                return Some((vec!["rename", tool], why));
+            }
+        }
+        let auth = self.auth.as_ref()?;
+        Some((vec!["auth"], auth.problem()?))
+    }
 }
 
-fn read_fixed(node: &Node<'_>) -> Result<FixedArguments, ConfigError> {
-    let read = |(name, node): (&str, Node<'_>)| Ok((name.to_owned(), node.json()?));
-    let arguments = node.members()?.into_iter().map(read);
-    Ok(FixedArguments(arguments.collect::<Result<_, _>>()?))
+/// A text; null or nothing for no prefix.
+fn prefix<'de, D: Deserializer<'de>>(value: D) -> Result<ToolPrefix, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected letters, digits and _ - . /, or null")]
+    enum Form {
+        Nothing(()),
+        Text(#[serde(deserialize_with = "name_part")] Option<String>),
+    }
+    Ok(match Form::deserialize(value)? {
+        Form::Text(Some(text)) if !text.is_empty() => ToolPrefix::Text(text),
+        Form::Nothing(()) | Form::Text(_) => ToolPrefix::Nothing,
+    })
 }
 
-fn read_scope(node: &Node<'_>) -> Result<SharingScope, ConfigError> {
-    node.choice(&[
-        ("auto", SharingScope::Auto),
-        ("shared", SharingScope::Shared),
-        ("session", SharingScope::Session),
-    ])
-}
-
-fn read_restart(node: &Node<'_>) -> Result<RestartPolicy, ConfigError> {
-    node.choice(&[
-        ("always", RestartPolicy::Always),
-        ("on-failure", RestartPolicy::OnFailure),
-        ("never", RestartPolicy::Never),
-    ])
-}
-
-pub(super) fn read_roots(node: &Node<'_>) -> Result<Vec<RootFolder>, ConfigError> {
-    let home = node.variable("HOME");
-    let read = |item: &Node<'_>| {
-        let root = RootFolder::parse(&item.nonempty_text()?, home.as_deref());
-        root.map_err(|why| item.bad(why))
-    };
-    node.items()?.iter().map(read).collect()
-}
-
-fn read_map<'a, T>(
-    fields: &Fields<'a>,
-    key: &str,
-    read: fn(&Node<'a>) -> Result<T, ConfigError>,
-) -> Result<BTreeMap<String, T>, ConfigError> {
-    let Some(node) = fields.get(key) else {
-        return Ok(BTreeMap::new());
-    };
-    let members = node.members()?.into_iter();
-    members
-        .map(|(name, node)| Ok((name.to_owned(), read(&node)?)))
-        .collect()
+/// A word; as `mcplazy` true or false.
+pub(super) fn start_mode<'de, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<StartMode>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected one of eager, lazy")]
+    enum Form {
+        IsLazy(bool),
+        Mode(StartMode),
+    }
+    Ok(Some(match Form::deserialize(value)? {
+        Form::Mode(mode) => mode,
+        Form::IsLazy(true) => StartMode::Lazy,
+        Form::IsLazy(false) => StartMode::Eager,
+    }))
 }

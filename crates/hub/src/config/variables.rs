@@ -5,6 +5,7 @@
 //! literal `${`.
 
 use super::error::ConfigFault;
+use super::inherited::names_a_secret;
 
 /// Looks up an environment variable.
 pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -39,7 +40,7 @@ pub fn expand(
 pub(super) fn credentials(text: &str, environment: Environment<'_>) -> Vec<String> {
     let pieces = pieces(text).unwrap_or_default();
     let credential = |piece| match piece {
-        Piece::Variable { name, default } if names_a_credential(name) => {
+        Piece::Variable { name, default } if names_a_secret(name) => {
             value(name, default, environment).ok()
         }
         _ => None,
@@ -58,9 +59,9 @@ fn pieces(text: &str) -> Result<Vec<Piece<'_>>, ConfigFault> {
             rest = reference;
             continue;
         }
-        let (inside, after) = reference.split_once('}').ok_or(ConfigFault::BadValue(
-            "`${` without a closing `}`; write `$${` for a literal `${`",
-        ))?;
+        let (inside, after) = reference
+            .split_once('}')
+            .ok_or_else(|| bad("`${` without a closing `}`; write `$${` for a literal `${`"))?;
         pieces.extend([Piece::Literal(before), variable(inside)?]);
         rest = after;
     }
@@ -74,22 +75,24 @@ fn variable(inside: &str) -> Result<Piece<'_>, ConfigFault> {
         None => (inside, None),
     };
     if name.starts_with("file:") {
-        return Err(ConfigFault::BadValue(
+        return Err(bad(
             "`{file:…}` is not read here; put the text into an environment variable and use `${env:NAME}`",
         ));
     }
     let is_plain = |letter: char| letter.is_alphanumeric() || "_:./-".contains(letter);
     if name.is_empty() || !name.chars().all(is_plain) || name.len() > 200 {
-        return Err(ConfigFault::BadValue(
+        return Err(bad(
             "`${…}` takes a variable's name; write `$${` for a literal `${`",
         ));
     }
     if default.is_some_and(|default| default.contains("${")) {
-        return Err(ConfigFault::BadValue(
-            "a default cannot contain another `${…}`",
-        ));
+        return Err(bad("a default cannot contain another `${…}`"));
     }
     Ok(Piece::Variable { name, default })
+}
+
+fn bad(why: &str) -> ConfigFault {
+    ConfigFault::BadValue(why.to_owned())
 }
 
 fn value(
@@ -109,27 +112,6 @@ fn value(
         (None, Some(default)) => Ok(default.to_owned()),
         (None, None) => Err(ConfigFault::MissingVariable(name.to_owned())),
     }
-}
-
-/// Whether a variable sounds like a credential.
-pub(super) fn names_a_credential(name: &str) -> bool {
-    const PARTS: &[&str] = &[
-        "TOKEN",
-        "SECRET",
-        "PASS",
-        "KEY",
-        "AUTH",
-        "CREDENTIAL",
-        "PAT",
-        "DSN",
-        "DATABASE_URL",
-    ];
-    let name = name
-        .strip_prefix("env:")
-        .unwrap_or(name)
-        .to_ascii_uppercase();
-    let is_path = name == "PATH" || name.ends_with("_PATH");
-    !is_path && PARTS.iter().any(|part| name.contains(part))
 }
 
 #[cfg(test)]

@@ -2,18 +2,22 @@
 
 use std::sync::OnceLock;
 
+use serde::Deserialize;
+
 use super::matches_any;
 use crate::template::UriTemplate;
 use crate::uri;
 
 /// Globs that choose names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct AllowedNames {
     /// Only names that match one of these; all, if there is no list.
     pub allow: Option<Vec<String>>,
     /// Names that match one of these are left out, even if they are allowed.
     pub deny: Vec<String>,
     /// The forms of `deny` that URIs are compared with.
+    #[serde(skip)]
     pub denied_forms: DeniedForms,
 }
 
@@ -32,7 +36,7 @@ impl Eq for DeniedForms {}
 
 impl AllowedNames {
     /// Whether a name is chosen.
-    pub(crate) fn permits(&self, name: &str) -> bool {
+    pub fn permits(&self, name: &str) -> bool {
         self.allow
             .as_ref()
             .is_none_or(|allow| matches_any(allow, name))

@@ -4,11 +4,12 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
+use mcp_proxy_hub::AllowedNames;
 use mcp_proxy_hub::config::{
     BuiltinTarget, ConfigError, ConfigText, ConfigWarning, ExposeMode, FileAccess, HubConfig,
-    InheritedEnv, ListenKind, NameFilter, NameGlob, RestartPolicy, ServerConfig, ServerFlagError,
-    ServerName, ServerProblem, ServerSource, ServerSpec, ServerTarget, SharingScope, StartMode,
-    ToolPrefix, changes, parse_config,
+    InheritedEnv, ListenKind, RestartPolicy, ServerConfig, ServerFlagError, ServerName,
+    ServerProblem, ServerSource, ServerSpec, ServerTarget, SharingScope, StartMode, ToolPrefix,
+    changes, parse_config,
 };
 use serde_json::json;
 
@@ -110,8 +111,8 @@ fn names(servers: &[&str]) -> Vec<ServerName> {
     servers.iter().map(|name| ServerName::new(*name)).collect()
 }
 
-fn globs(patterns: &[&str]) -> Vec<NameGlob> {
-    patterns.iter().map(|glob| NameGlob::new(*glob)).collect()
+fn globs(patterns: &[&str]) -> Vec<String> {
+    patterns.iter().map(|glob| (*glob).to_owned()).collect()
 }
 
 #[test]
@@ -149,8 +150,8 @@ fn every_option_of_a_server_is_read() {
     let git = &spec(&config, "git").options;
     assert_eq!(git.prefix, ToolPrefix::Text("g".into()));
     assert_eq!(git.separator.as_deref(), Some("-"));
-    assert_eq!(git.tools.allow, Some(globs(&["*"])));
-    assert_eq!(git.tools.deny, globs(&["push"]));
+    assert_eq!(git.allow, Some(globs(&["*"])));
+    assert_eq!(git.deny, globs(&["push"]));
     assert!(!git.resources.permits("file:///etc/passwd"));
     assert!(!git.prompts.permits("any"));
     assert_eq!(git.rename["st"], "status");
@@ -222,7 +223,7 @@ fn an_entry_without_options_leaves_everything_open() {
     let config = read(r#"{"mcpServers": {"a": {"command": "a"}}}"#);
     let options = &spec(&config, "a").options;
     assert_eq!(options.prefix, ToolPrefix::ServerName);
-    assert_eq!(options.tools, NameFilter::default());
+    assert_eq!(options.tools(), AllowedNames::default());
     assert_eq!(options.scope, SharingScope::Auto);
     assert_eq!((options.start, options.call_timeout), (None, None));
 }
@@ -269,10 +270,7 @@ fn later_files_win_by_server_and_by_option() {
     assert_eq!(config.options.page_size, NonZeroUsize::new(5));
     assert_eq!(config.options.profiles["b"].pin, ["t"]);
     assert_eq!(config.options.profiles.len(), 2);
-    let source = |file: &str| ServerSource::File {
-        file: file.into(),
-        line: 2,
-    };
+    let source = |file: &str| ServerSource::File(file.into());
     let replaced = ConfigWarning::Replaced {
         server: ServerName::new("x"),
         earlier: source("one.json"),

@@ -1,6 +1,5 @@
 //! What the flags and config files of `serve` mean.
 
-mod eras;
 mod files;
 mod servers;
 mod settings;
@@ -46,8 +45,6 @@ pub const NO_PROFILE: &str = "";
 /// Many servers in place of one.
 #[derive(Clone)]
 pub struct HubTarget {
-    /// The servers.
-    pub servers: Vec<HubServerTarget>,
     /// How the hub behaves.
     pub settings: HubSettings,
     /// How long open calls may take when the hub is told to stop.
@@ -66,12 +63,9 @@ pub struct HubTarget {
 
 impl HubTarget {
     /// The servers of the configuration that was read last.
-    pub fn current_servers(&self) -> Vec<HubServerTarget> {
-        let servers = self.source.servers();
-        match servers.is_empty() {
-            true => self.servers.clone(),
-            false => servers,
-        }
+    pub fn servers(&self) -> Vec<HubServerTarget> {
+        let servers = self.source.servers.lock();
+        servers.unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -86,6 +80,7 @@ pub struct HubSource {
     aliases: Mutex<Vec<String>>,
     /// What was read last.
     current: Mutex<HubConfig>,
+    /// The servers of it.
     servers: Mutex<Vec<HubServerTarget>>,
 }
 
@@ -117,20 +112,20 @@ pub enum HubServerKind {
 impl Config {
     /// Checks the flags of `serve` and reads its config files.
     pub fn serve(args: &ServeArgs) -> Result<Config> {
-        refuse_server_flags(args)?;
         let hub = read_config(args)?;
         if hub.servers.is_empty() {
             bail!(no_servers(&config_files(args), &hub));
         }
         let mut secrets = hub.secrets();
         secrets.extend(inherited_secrets_of(&hub));
+        let aliases = Mutex::default();
         let source = HubSource {
             args: args.clone(),
-            spill_store: Arc::new(spill_store(args, &hub.options.dispatch)?),
+            spill_store: Arc::new(spill_store(&hub.options)?),
             reloading: Mutex::default(),
-            aliases: Mutex::default(),
+            servers: Mutex::new(servers(&hub, &aliases)?),
+            aliases,
             current: Mutex::new(hub.clone()),
-            servers: Mutex::default(),
         };
         let mut proxy = args.proxy.clone();
         let options = &hub.options;
@@ -145,10 +140,9 @@ impl Config {
         proxy.listen_port = proxy.listen_port.or(options.listen_port);
         proxy.memory_budget = proxy.memory_budget.or(options.memory_budget);
         let target = HubTarget {
-            settings: settings(args, options, &source.spill_store)?,
-            servers: servers(&hub, &source.aliases)?,
+            settings: settings(args.source.profile.as_deref(), options, &source.spill_store)?,
             drain: args.drain_timeout,
-            threads: args.threads.or(options.threads),
+            threads: options.threads,
             driver: Arc::default(),
             seen_sign_ins: Arc::default(),
             warnings: hub.warnings.clone(),
@@ -178,14 +172,6 @@ impl HubSource {
         files.chain(servers).chain(profile).collect()
     }
 
-    /// The servers of the last configuration that was read again, if one was.
-    pub fn servers(&self) -> Vec<HubServerTarget> {
-        self.servers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
     /// The names of the profiles, as they were read last.
     pub fn profiles(&self) -> Vec<String> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
@@ -201,7 +187,8 @@ impl HubSource {
         let new = read_config(&self.args)?;
         masks.add(new.secrets());
         masks.add(inherited_secrets_of(&new));
-        let settings = settings(&self.args, &new.options, &self.spill_store)?;
+        let profile = self.args.source.profile.as_deref();
+        let settings = settings(profile, &new.options, &self.spill_store)?;
         let servers = servers(&new, &self.aliases)?;
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let changes = changes(&current, &new);
@@ -215,31 +202,5 @@ impl HubSource {
         *current = new;
         *self.servers.lock().unwrap_or_else(PoisonError::into_inner) = servers.clone();
         Ok((settings, servers, changes))
-    }
-}
-
-fn refuse_server_flags(args: &ServeArgs) -> Result<()> {
-    let proxy = &args.proxy;
-    if let Some(word @ ("true" | "false")) = proxy.url.as_deref() {
-        bail!("`{word}` belongs to no flag; write it with `=`, as in --lazy={word}");
-    }
-    let given = [
-        (proxy.url.is_some(), "an argument"),
-        (proxy.target_url.is_some(), "--target-url"),
-        (
-            !proxy.command.is_empty() || proxy.target_command.is_some(),
-            "a command of its own",
-        ),
-        (!proxy.header.is_empty(), "--header"),
-        (!proxy.env.is_empty(), "--env"),
-        (proxy.cwd.is_some(), "--cwd"),
-        (proxy.no_reconnect, "--no-reconnect"),
-        (proxy.transport.is_some(), "--transport"),
-    ];
-    match given.iter().find(|(given, _)| *given) {
-        Some((_, what)) => bail!(
-            "serve takes its servers from --config FILE and --server NAME=COMMAND|URL, not from {what}"
-        ),
-        None => Ok(()),
     }
 }

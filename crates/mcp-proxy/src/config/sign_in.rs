@@ -1,6 +1,7 @@
 //! Signing in to servers: where the sign-ins are kept, and what a config file says about a server's.
 
 use std::collections::HashSet;
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -96,7 +97,7 @@ pub fn auth_settings(options: &AuthOptions) -> Result<AuthSettings> {
         },
         authorization_server: server.map(|server| url_of(server.uri())).transpose()?,
         hosts: options.hosts.clone(),
-        redirect_port: options.redirect_port,
+        redirect_port: options.redirect_port.map(NonZeroU16::get),
         ca_file: None,
         proxies: ProxyFinder::default(),
     })

@@ -74,7 +74,8 @@ pub fn start_driver(
     settings: fn(&HubServerTarget) -> ServerSettings,
     reports: HubReports,
 ) -> Result<Arc<HubDriver>> {
-    let servers = hub.servers.iter().map(|server| {
+    let servers = hub.servers();
+    let servers = servers.iter().map(|server| {
         Ok(HubServer {
             settings: settings(server),
             route: server_route(config, hub, server)?,
@@ -207,8 +208,9 @@ pub fn reload(config: &Config, hub: &HubTarget) -> Result<()> {
 
 /// The servers for those who look at the run: each can be asked something by itself.
 pub fn run_servers(config: &Config, hub: &HubTarget) -> Vec<RunServer> {
-    let servers = hub.servers.iter();
+    let servers = hub.servers();
     servers
+        .iter()
         .filter_map(|server| run_server(config, server))
         .collect()
 }
@@ -253,8 +255,7 @@ impl HubManagement {
 impl ServerManagement for HubManagement {
     fn list(&self) -> Vec<ServerRow> {
         let status = self.hub.driver.get().map(|driver| driver.status());
-        let mut known = self.hub.source.servers();
-        known.extend(self.hub.servers.iter().cloned());
+        let known = self.hub.servers();
         let row = |status: ServerStatus| {
             let server = known.iter().find(|server| server.name() == status.name);
             let target = server.map(|server| shown_target(&self.config, server));
@@ -286,7 +287,7 @@ impl ServerManagement for HubManagement {
     }
 
     fn find(&self, name: &str) -> Option<RunServer> {
-        let servers = self.hub.source.servers();
+        let servers = self.hub.servers();
         let named = servers.iter().find(|server| server.name() == name);
         let is_shown = |server: &&HubServerTarget| shown_target(&self.config, server) == name;
         match named.or_else(|| servers.iter().find(is_shown)) {
@@ -406,9 +407,8 @@ fn reports(config: &Config, hub: &HubTarget) -> HubReports {
     HubReports {
         log: Arc::new(move |text| printer::say(&format!("mcp-proxy: {}", masks.mask(text)))),
         save: Arc::new(move |name, listing| {
-            let mut servers = hub.source.servers();
-            servers.extend(hub.servers.iter().cloned());
-            let Some(server) = servers.into_iter().find(|server| server.name() == name) else {
+            let mut servers = hub.servers().into_iter();
+            let Some(server) = servers.find(|server| server.name() == name) else {
                 return;
             };
             saver.keep(name, (server, Arc::clone(listing)));

@@ -3,9 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::document::{DocumentContent, DocumentValue};
-use super::lookup;
-use crate::config::node::Node;
+use super::super::tree::Tree;
 
 /// The patterns of a file, the shortest first.
 #[derive(Default)]
@@ -26,15 +24,11 @@ pub(super) struct ServerSwitches<'a> {
 }
 
 impl<'a> ToolSwitches<'a> {
-    pub(super) fn find(root: &Node<'a>) -> ToolSwitches<'a> {
-        let tools = lookup(root, "tools");
-        let members = tools.and_then(|tools| tools.value().members());
+    pub(super) fn find(root: &'a Tree) -> ToolSwitches<'a> {
+        let members = root.get("tools").and_then(Tree::members);
         let switches = members.unwrap_or_default().iter();
         let switches = switches.filter_map(|member| match member.value {
-            DocumentValue {
-                content: DocumentContent::Boolean(is_on),
-                ..
-            } => Some(ToolSwitch {
+            Tree::Boolean(is_on) => Some(ToolSwitch {
                 pattern: &member.key,
                 is_on,
             }),

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use super::super::document::{DocumentContent, DocumentValue};
 use super::super::error::ServerProblem;
-use super::super::node::Node;
+use super::super::tree::Tree;
 use super::super::{ServerConfig, ServerSource};
-use super::{PROJECTS_KEY, lookup};
+use super::{PROJECTS_KEY, nearest_above};
 
 /// Claude Code's file of a project. What is turned off in it is said in the client's own file.
 const PROJECT_FILE: &str = ".mcp.json";
@@ -24,59 +23,50 @@ pub(in super::super) struct TurnedOff {
 }
 
 /// The lists of a file.
-pub(super) fn find(file: &str, root: &Node<'_>, current_folder: Option<&Path>) -> Vec<TurnedOff> {
+pub(super) fn find(file: &str, root: &Tree, current_folder: Option<&Path>) -> Vec<TurnedOff> {
+    let list = |key, names, is_of_those_on, is_for_project_file| TurnedOff {
+        file: file.to_owned(),
+        key,
+        names,
+        is_of_those_on,
+        is_for_project_file,
+    };
     let mut found = Vec::new();
     // An empty list of Gemini CLI allows all servers.
     for (key, is_of_those_on) in [("mcp.excluded", false), ("mcp.allowed", true)] {
-        let list = lookup(root, key).map(|list| names(list.value()));
-        found.extend(list.filter(|list| !list.is_empty()).map(|names| TurnedOff {
-            file: file.to_owned(),
-            key,
-            names,
-            is_of_those_on,
-            is_for_project_file: false,
-        }));
+        let names = root.lookup(key).and_then(|(_, list)| names(list));
+        let names = names.filter(|names| !names.is_empty());
+        found.extend(names.map(|names| list(key, names, is_of_those_on, false)));
     }
     for key in ["disabledMcpServers", "disabledMcpjsonServers"] {
-        found.extend(
-            of_project(root, key, current_folder).map(|names| TurnedOff {
-                file: file.to_owned(),
-                key,
-                names,
-                is_of_those_on: false,
-                is_for_project_file: true,
-            }),
-        );
+        let names = of_project(root, key, current_folder);
+        found.extend(names.map(|names| list(key, names, false, true)));
     }
     found
 }
 
 /// Claude Code's list for the current folder, or for the nearest one above it that has such a list.
-fn of_project(root: &Node<'_>, key: &str, current_folder: Option<&Path>) -> Option<Vec<String>> {
-    let projects = lookup(root, PROJECTS_KEY)?;
-    let projects = projects.value().members()?.iter();
-    let above = projects
-        .filter(|project| current_folder.is_some_and(|folder| folder.starts_with(&project.key)));
-    let with_list = above.filter_map(|project| {
-        let list = project.value.get(key)?;
-        matches!(list.content, DocumentContent::List(_)).then_some((Path::new(&project.key), list))
-    });
-    let nearest = with_list.max_by_key(|(folder, _)| folder.components().count());
-    nearest.map(|(_, list)| names(list))
+fn of_project(root: &Tree, key: &str, current_folder: Option<&Path>) -> Option<Vec<String>> {
+    let projects = root.get(PROJECTS_KEY)?.members()?;
+    let list = |folder: &str| {
+        let project = projects.iter().find(|project| project.key == folder)?;
+        project.value.get(key).and_then(names)
+    };
+    let folders = projects.iter().map(|project| project.key.as_str());
+    let with_list = folders.filter(|folder| list(folder).is_some());
+    list(nearest_above(with_list, current_folder)?)
 }
 
-fn names(list: &DocumentValue) -> Vec<String> {
-    let DocumentContent::List(items) = &list.content else {
-        return Vec::new();
-    };
-    let texts = items.iter().filter_map(DocumentValue::as_text);
-    texts.map(str::to_owned).collect()
+/// The texts of a list.
+fn names(list: &Tree) -> Option<Vec<String>> {
+    let texts = list.items()?.iter().filter_map(Tree::as_text);
+    Some(texts.map(str::to_owned).collect())
 }
 
 impl TurnedOff {
     /// Turns a server off if the list is about it. One that its own entry disables has a reason already.
     pub(in super::super) fn apply(&self, server: &mut ServerConfig) {
-        let ServerSource::File { file, .. } = &server.source else {
+        let ServerSource::File(file) = &server.source else {
             return;
         };
         let is_project_file = || {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use mcp_proxy_hub::config::{
-    ConfigText, HubConfig, InheritedEnv, ServerConfig, ServerTarget, StartMode, inherited_secrets,
-    parse_config,
+    ConfigText, EraOffer, ExposeMode, HubConfig, HubOptions, InheritedEnv, RootFolder,
+    ServerConfig, ServerTarget, StartMode, inherited_secrets, parse_config,
 };
 
 use crate::cli::proxy::EnvMode;
@@ -21,22 +21,17 @@ pub(super) fn read_config(args: &ServeArgs) -> Result<HubConfig> {
     for flag in &args.source.server {
         hub.insert(ServerConfig::from_flag(flag)?);
     }
-    // Flags win over files.
-    hub.options.cache_ttl = args.cache_ttl.or(hub.options.cache_ttl);
-    if let Some(lazy) = args.lazy {
-        hub.options.start = Some(match lazy {
-            true => StartMode::Lazy,
-            false => StartMode::Eager,
-        });
+    hub.options = std::mem::take(&mut hub.options).merged_with(flags(args));
+    if args.mcpproxy == Some(false)
+        && let Some(modes) = &mut hub.options.expose
+    {
+        modes.retain(|mode| *mode != ExposeMode::Dispatch);
     }
-    if let Some(mode) = args.proxy.env_mode {
-        hub.options.inherit_env = Some(match mode {
-            EnvMode::Inherit => InheritedEnv::All,
-            EnvMode::Minimal => InheritedEnv::Minimal,
-        });
-    }
-    let builtins = args.source.builtins.or(hub.options.builtins);
-    if builtins.unwrap_or(is_default && hub.servers.is_empty()) {
+    if hub
+        .options
+        .builtins
+        .unwrap_or(is_default && hub.servers.is_empty())
+    {
         for builtin in default_servers() {
             if hub.servers.iter().all(|server| server.name != builtin.name) {
                 hub.insert(builtin);
@@ -48,6 +43,36 @@ pub(super) fn read_config(args: &ServeArgs) -> Result<HubConfig> {
     }
     hub.resolve_inherited_env();
     Ok(hub)
+}
+
+/// What the flags say about the hub. They win over files.
+fn flags(args: &ServeArgs) -> HubOptions {
+    let expose = match args.mcpproxy {
+        Some(true) => vec![ExposeMode::Dispatch],
+        _ => args.expose.iter().map(|mode| (*mode).into()).collect(),
+    };
+    let spill_roots: Vec<RootFolder> = args.spill_root.iter().map(RootFolder::new).collect();
+    HubOptions {
+        expose: (!expose.is_empty()).then_some(expose),
+        threads: args.threads,
+        builtins: args.source.builtins,
+        era: args.era.map(EraOffer::from),
+        inherit_env: args.proxy.env_mode.map(|mode| match mode {
+            EnvMode::Inherit => InheritedEnv::All,
+            EnvMode::Minimal => InheritedEnv::Minimal,
+        }),
+        start: args.lazy.map(|lazy| match lazy {
+            true => StartMode::Lazy,
+            false => StartMode::Eager,
+        }),
+        cache_ttl: args.cache_ttl,
+        spill_threshold: args.spill_threshold,
+        spill_toon: args.spill_toon,
+        spill_quota: args.spill_quota,
+        spill_ttl: args.spill_ttl,
+        spill_roots: (!spill_roots.is_empty()).then_some(spill_roots),
+        ..HubOptions::default()
+    }
 }
 
 /// Reads config files alone.

@@ -7,16 +7,15 @@ use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use mcp_proxy_builtin::{BuiltinServer, FilesOptions, FilesServer, Root, TimeServer, WriteAccess};
 use mcp_proxy_hub::config::{
-    AuthOptions, BuiltinTarget, FileAccess, HubConfig, HubOptions, InheritedEnv, NameFilter,
-    NameGlob, RestartPolicy, RootFolder, ServerConfig, ServerOptions, ServerProblem, ServerTarget,
-    StartMode, ToolPrefix, UrlKind,
+    AuthOptions, BuiltinTarget, FileAccess, HubConfig, HubOptions, InheritedEnv, RestartPolicy,
+    RootFolder, ServerConfig, ServerOptions, ServerProblem, ServerTarget, StartMode, ToolPrefix,
+    UrlKind,
 };
-use mcp_proxy_hub::{AllowedNames, ServerNaming, ServerSettings, default_prefix};
+use mcp_proxy_hub::{KnownEras, ServerNaming, ServerSettings, default_prefix};
 use mcp_proxy_transport::process::{Environment, ServerCommand};
 use mcp_proxy_wire::Transport;
 use serde_json::json;
 
-use super::eras::known_eras;
 use super::{HubServerKind, HubServerTarget, LIST_TIMEOUT, START_TIMEOUT};
 use crate::config::{Target, auth_settings};
 
@@ -69,7 +68,11 @@ fn server_target(
                 .is_err_and(ServerProblem::is_turned_off),
             is_remote: matches!(&server.state, Ok(spec) if matches!(spec.target, ServerTarget::Url { .. })),
             start: options.start.or(hub.start).unwrap_or(StartMode::Eager),
-            eras: known_eras(server),
+            // Our own servers speak both eras. What others speak is found out.
+            eras: match &server.state {
+                Ok(spec) if matches!(spec.target, ServerTarget::Builtin(_)) => KnownEras::Both,
+                _ => KnownEras::None,
+            },
             scope: options.scope,
             start_timeout: options.start_timeout.unwrap_or(START_TIMEOUT),
             list_timeout: options.list_timeout.unwrap_or(LIST_TIMEOUT),
@@ -98,9 +101,9 @@ fn naming(alias: String, name: &str, options: &ServerOptions, hub: &HubOptions) 
     if let Some(separator) = options.separator.as_ref().or(hub.separator.as_ref()) {
         naming.separator.clone_from(separator);
     }
-    naming.tools = allowed(&options.tools);
-    naming.resources = allowed(&options.resources);
-    naming.prompts = allowed(&options.prompts);
+    naming.tools = options.tools();
+    naming.resources.clone_from(&options.resources);
+    naming.prompts.clone_from(&options.prompts);
     naming.rename.clone_from(&options.rename);
     naming.descriptions.clone_from(&options.descriptions);
     naming.hidden_arguments.clone_from(&options.hide_arguments);
@@ -194,16 +197,4 @@ fn kind(target: &ServerTarget, auth: Option<&AuthOptions>) -> Result<HubServerKi
         }
     };
     Ok(HubServerKind::Target(Box::new(target)))
-}
-
-fn allowed(filter: &NameFilter) -> AllowedNames {
-    AllowedNames {
-        allow: filter.allow.as_deref().map(globs),
-        deny: globs(&filter.deny),
-        ..AllowedNames::default()
-    }
-}
-
-pub(super) fn globs(globs: &[NameGlob]) -> Vec<String> {
-    globs.iter().map(|glob| glob.as_str().to_owned()).collect()
 }

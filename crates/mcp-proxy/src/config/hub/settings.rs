@@ -1,11 +1,11 @@
-//! How the hub behaves: flags, and what they leave open from the files.
+//! How the hub behaves.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use bytes::Bytes;
-use mcp_proxy_hub::config::{ExposeMode, HubOptions, HubProfile};
+use mcp_proxy_hub::config::{EraOffer, ExposeMode, HubOptions, HubProfile};
 use mcp_proxy_hub::dispatch_tool::DispatchToolOptions;
 use mcp_proxy_hub::proxy_tool::ProxyToolOptions;
 use mcp_proxy_hub::{
@@ -15,38 +15,26 @@ use mcp_proxy_hub::{
 use mcp_proxy_spill::SpillStore;
 use serde_json::json;
 
-use super::eras::era_offer;
-use super::servers::globs;
 use super::spill::spill_settings;
 use super::{FIRST_LIST, NO_PROFILE, SETTLE, START_PATIENCE};
-use crate::cli::serve::{ExposeArg, ServeArgs};
+use crate::cli::serve::{EraArg, ExposeArg};
 
-/// The settings of the whole hub.
+/// The settings of the whole hub; `profile` is that of clients that ask for none.
 pub(super) fn settings(
-    args: &ServeArgs,
+    profile: Option<&str>,
     options: &HubOptions,
     store: &Arc<SpillStore>,
 ) -> Result<HubSettings> {
-    let expose = match (args.mcpproxy, args.expose.is_empty()) {
-        (Some(true), _) => vec![ExposeMode::Dispatch],
-        (_, false) => {
-            let mut modes: Vec<ExposeMode> = Vec::new();
-            for mode in args.expose.iter().map(|arg| ExposeMode::from(*arg)) {
-                if !modes.contains(&mode) {
-                    modes.push(mode);
-                }
-            }
-            modes
+    // A tool is listed once, where it is named first.
+    let mut expose: Vec<ExposeMode> = Vec::new();
+    for mode in options.expose.iter().flatten() {
+        if !expose.contains(mode) {
+            expose.push(*mode);
         }
-        (without, true) => {
-            let mut modes = options.expose.clone().unwrap_or_default();
-            modes.retain(|mode| without.is_none() || *mode != ExposeMode::Dispatch);
-            match modes.is_empty() {
-                true => vec![ExposeMode::Proxy],
-                false => modes,
-            }
-        }
-    };
+    }
+    if expose.is_empty() {
+        expose.push(ExposeMode::Proxy);
+    }
     let defaults = ProxyToolOptions::default();
     let limit = options
         .list_limit
@@ -56,7 +44,7 @@ pub(super) fn settings(
         default_limit: limit.unwrap_or(defaults.default_limit),
     };
     let dispatch_tool = DispatchToolOptions {
-        name: (options.dispatch.tool_name.clone()).unwrap_or(DispatchToolOptions::default().name),
+        name: (options.dispatch_tool_name.clone()).unwrap_or(DispatchToolOptions::default().name),
         ..DispatchToolOptions::default()
     };
     if dispatch_tool.name == proxy_tool.name {
@@ -73,7 +61,7 @@ pub(super) fn settings(
         dispatch: &dispatch_tool,
     };
     let everything = HubProfile::default();
-    let main = match &args.source.profile {
+    let main = match profile {
         None => &everything,
         Some(name) => options.profiles.get(name).with_context(|| {
             let names: Vec<&str> = options.profiles.keys().map(String::as_str).collect();
@@ -94,13 +82,13 @@ pub(super) fn settings(
             .collect(),
         proxy_tool,
         dispatch_tool,
-        spill: spill_settings(args, &options.dispatch, store),
+        spill: spill_settings(options, store),
         server_info: info("mcp-proxy"),
         client_info: info("mcp-proxy"),
         settle: SETTLE,
         first_list: FIRST_LIST,
         start_patience: START_PATIENCE,
-        era: era_offer(args, options),
+        era: options.era.unwrap_or_default(),
     })
 }
 
@@ -158,8 +146,8 @@ fn profile_settings(
         name: name.to_owned(),
         filter: ViewFilter {
             servers: profile.servers.clone(),
-            allow: profile.tools.allow.as_deref().map(globs),
-            deny: globs(&profile.tools.deny),
+            allow: profile.tools.allow.clone(),
+            deny: profile.tools.deny.clone(),
             tools: match expose.contains(&ExposeMode::All) {
                 true => ToolExposure::All,
                 false => ToolExposure::None,
@@ -185,6 +173,16 @@ impl From<ExposeArg> for ExposeMode {
             ExposeArg::Dispatch => ExposeMode::Dispatch,
             ExposeArg::All => ExposeMode::All,
             ExposeArg::Read => ExposeMode::Read,
+        }
+    }
+}
+
+impl From<EraArg> for EraOffer {
+    fn from(arg: EraArg) -> EraOffer {
+        match arg {
+            EraArg::Auto => EraOffer::Auto,
+            EraArg::Modern => EraOffer::Modern,
+            EraArg::Legacy => EraOffer::Legacy,
         }
     }
 }

@@ -167,10 +167,6 @@ async fn start_hub(
     cancel: &mut CancelSignal,
 ) -> Result<Arc<HubDriver>, CommandFailure> {
     let timeout = flags.timeout.unwrap_or(DEFAULT_TIMEOUT);
-    if hub.servers.is_empty() {
-        let text = "the configuration has no servers".to_owned();
-        return Err(CommandFailure::Mistake(text));
-    }
     let reports = HubReports {
         // What became of each server is said below.
         log: Arc::new(|_| ()),
@@ -232,7 +228,7 @@ async fn start_hub(
                 format!("it did not answer within {waited} s")
             }
         };
-        let is_turned_off = hub.servers.iter().any(|configured| {
+        let is_turned_off = hub.servers().iter().any(|configured| {
             let settings = &configured.settings;
             settings.is_turned_off && settings.naming.name == server.name
         });

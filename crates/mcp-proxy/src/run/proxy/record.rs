@@ -194,7 +194,8 @@ fn header(config: &Config) -> SessionHeader {
         Target::Url { url, .. } => (None, Some(url.to_string())),
         Target::Recording(played) => (Some(format!("mcp-proxy mock {}", played.shown)), None),
         Target::Hub(hub) => {
-            let names: Vec<&str> = hub.servers.iter().map(|server| server.name()).collect();
+            let servers = hub.servers();
+            let names: Vec<&str> = servers.iter().map(|server| server.name()).collect();
             (
                 Some(format!("mcp-proxy serve ({})", names.join(", "))),
                 None,

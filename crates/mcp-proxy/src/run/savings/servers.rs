@@ -51,9 +51,6 @@ pub(super) fn ask(
     let Target::Hub(hub) = &config.target else {
         bail!("this configuration is not one of a hub");
     };
-    if hub.servers.is_empty() {
-        return Err(UsageError("the configuration has no servers".to_owned()).into());
-    }
     for warning in &hub.warnings {
         printer::say(&format!("mcp-proxy: {warning}"));
     }
@@ -66,7 +63,7 @@ pub(super) fn ask(
     let known = listings.lock();
     let measured = MeasuredCatalog {
         servers: hub
-            .servers
+            .servers()
             .iter()
             .filter_map(|server| {
                 let listing = known.get(server.name())?;

@@ -78,7 +78,7 @@ async fn signed_in(
 
 /// Remembers the sign-ins of servers that are new in the configuration, so that the next login to one is noticed.
 pub fn note_new_servers(config: &Config, hub: &HubTarget) {
-    let servers = hub.current_servers();
+    let servers = hub.servers();
     let mut seen = (hub.seen_sign_ins.lock()).unwrap_or_else(PoisonError::into_inner);
     for server in servers {
         if let Some(sign_in) = sign_in_of(config, &server) {
@@ -95,7 +95,7 @@ pub async fn follow(config: Config, hub: HubTarget) {
     let mut seen = None;
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        let is_used = hub.current_servers().iter().any(is_remote);
+        let is_used = hub.servers().iter().any(is_remote);
         let store = is_used.then(|| config.sign_ins.open().ok()).flatten();
         let now = store.map(|store| store.generation());
         if now != seen {
@@ -127,7 +127,7 @@ async fn look_aside(
 }
 
 fn look(config: &Config, hub: &HubTarget, tell: impl Fn(&str, SignInChange)) {
-    let servers = hub.current_servers();
+    let servers = hub.servers();
     let used = config.sign_ins.take_used();
     let mut seen = (hub.seen_sign_ins.lock()).unwrap_or_else(PoisonError::into_inner);
     for server in servers {
