@@ -1,8 +1,6 @@
 //! `help TOPIC`: pages about what several commands share.
 //!
-//! The pages are those of `docs/`, so that a user who has only the program can read them.
-
-mod plain_text;
+//! The pages are those of `docs/`, as they are, so that a user who has only the program can read them.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -22,8 +20,8 @@ const RULES: &str = include_str!("../../../../docs/rules.md");
 pub fn run(topic: HelpTopic) -> Result<ExitCode> {
     let page = match topic {
         HelpTopic::Filters => filter::help::page(WIDTH),
-        HelpTopic::Rules => plain_text::page(RULES, WIDTH),
-        HelpTopic::Keys => plain_text::page(&keys(), WIDTH),
+        HelpTopic::Rules => RULES.to_owned(),
+        HelpTopic::Keys => keys(),
     };
     let mut out = printer::stdout_writer();
     out.write_all(page.as_bytes()).and_then(|()| out.flush())?;
@@ -36,5 +34,5 @@ fn keys() -> String {
     let (title, tables) = page.split_once("\n## ").unwrap_or((&page, ""));
     let title = title.lines().next().unwrap_or_default();
     let typed = "A command with a `:` can also be typed: `:name`.";
-    format!("{title}\n\n{typed}\n\n## {tables}")
+    format!("{title}\n\n{typed}\n\n## {tables}").replace("\\|", "|")
 }

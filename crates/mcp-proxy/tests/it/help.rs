@@ -80,20 +80,11 @@ fn of_filters() {
 fn of_every_key_and_of_rules() {
     // Both are made of what is tested elsewhere: the table of commands, and the document.
     let keys = topic("keys");
-    let unwrapped = keys.split_whitespace().collect::<Vec<_>>().join(" ");
     for entry in mcp_proxy_tui::COMMANDS {
-        assert!(unwrapped.contains(entry.about), "{}", entry.about);
+        assert!(keys.contains(entry.about), "{}", entry.about);
     }
     let rules = topic("rules");
     for word in ["[[rule]]", "set-header", "redirect"] {
         assert!(rules.contains(word), "{word}");
-    }
-    for page in [keys, rules] {
-        let is_prose = |line: &&str| !line.starts_with("    ");
-        let widest = page
-            .lines()
-            .filter(is_prose)
-            .map(|line| line.chars().count());
-        assert!(widest.max().unwrap() <= 100);
     }
 }
