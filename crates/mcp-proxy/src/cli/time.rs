@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mcp_proxy_core::HoldTimeout;
+use mcp_proxy_hub::config::parse_duration;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -22,22 +23,9 @@ pub fn hold_timeout(text: &str) -> Result<HoldTimeout, String> {
     }
 }
 
-/// `55s`, `500ms`, `2m`, and a bare number of seconds.
+/// `55s`, `500ms`, `1m30s`, and a bare number of seconds.
 pub fn time(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is not a duration; use 55s, 500ms or 2m");
-    let (number, unit) = text.split_at(
-        text.find(|letter: char| !letter.is_ascii_digit())
-            .unwrap_or(text.len()),
-    );
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let milliseconds = match unit.trim() {
-        "ms" => Some(number),
-        "" | "s" => number.checked_mul(1_000),
-        "m" => number.checked_mul(60_000),
-        "h" => number.checked_mul(3_600_000),
-        _ => None,
-    };
-    milliseconds.map(Duration::from_millis).ok_or_else(wrong)
+    parse_duration(text).ok_or_else(|| format!("{text:?} is not a duration; use 55s, 500ms or 2m"))
 }
 
 /// A time of at least `shortest` and at most a day.
@@ -53,26 +41,10 @@ pub fn time_from(
     }
 }
 
-/// `90s`, `12h`, `30d`, `8w` as a duration.
+/// `90s`, `12h`, `30d`, `8w`: a unit says whether days or seconds are meant.
 pub fn age(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is not a time; use 12h, 30d or 8w");
-    let (number, unit) = text.split_at(
-        text.find(|letter: char| !letter.is_ascii_digit())
-            .ok_or_else(wrong)?,
-    );
-    let seconds = match unit.trim() {
-        "s" => 1,
-        "m" | "min" => 60,
-        "h" => 3600,
-        "d" => 86_400,
-        "w" => 7 * 86_400,
-        _ => return Err(wrong()),
-    };
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    number
-        .checked_mul(seconds)
-        .map(Duration::from_secs)
-        .ok_or_else(wrong)
+    let age = parse_duration(text).filter(|_| text.ends_with(char::is_alphabetic));
+    age.ok_or_else(|| format!("{text:?} is not a time; use 12h, 30d or 8w"))
 }
 
 #[cfg(test)]
