@@ -274,7 +274,38 @@ pub fn read(argv: Vec<OsString>) -> Result<Command, clap::Error> {
             .unwrap_or_else(|| client::with_name_flag(error, &argv)),
         _ => error,
     })?;
+    refuse_hidden_flags(&matches)?;
     Args::from_arg_matches(&matches).map(|args| args.command)
+}
+
+/// Refuses flags of `proxy` that the help of another command does not show, because they mean nothing there.
+fn refuse_hidden_flags(matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+    let (name, given, why) = match matches.subcommand() {
+        Some(("serve", given)) => {
+            let why = "its servers come from --config FILE and --server NAME=COMMAND|URL";
+            ("serve", given, why)
+        }
+        Some(("relay", given)) => {
+            let why = "clients and extensions connect to it over WebSocket";
+            ("relay", given, why)
+        }
+        _ => return Ok(()),
+    };
+    let all = command();
+    let flags = all.find_subcommand(name).into_iter();
+    let mut flags = flags.flat_map(clap::Command::get_arguments);
+    let refused = flags.find(|flag| {
+        let source = given.value_source(flag.get_id().as_str());
+        flag.is_hide_set() && source == Some(clap::parser::ValueSource::CommandLine)
+    });
+    let Some(refused) = refused else {
+        return Ok(());
+    };
+    let text = match refused.get_long() {
+        Some(flag) => format!("--{flag} does not apply to `{name}`: {why}"),
+        None => format!("`{name}` takes no server here: {why}"),
+    };
+    Err(command().error(clap::error::ErrorKind::ArgumentConflict, text))
 }
 
 /// `mcp-proxy --intercept npx -y server`: the flags after the server's command are not ours.

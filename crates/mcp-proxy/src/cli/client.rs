@@ -230,11 +230,21 @@ pub struct ShellArgs {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct UsedServerArgs {
     /// The server's URL; its transport is detected
-    #[arg(long, value_name = "URL", help_heading = "Server")]
+    #[arg(
+        long,
+        value_name = "URL",
+        help_heading = "Server",
+        conflicts_with = "server_command"
+    )]
     pub url: Option<String>,
 
     /// A header for every request, `Name: value` (repeatable); `${VAR}` and `Name: @FILE` as in `mcp-proxy proxy`
-    #[arg(long, value_name = "HEADER", help_heading = "Server")]
+    #[arg(
+        long,
+        value_name = "HEADER",
+        help_heading = "Server",
+        conflicts_with = "server_command"
+    )]
     pub header: Vec<String>,
 
     /// Additional certificate authorities for an https URL (PEM)
@@ -246,7 +256,12 @@ pub struct UsedServerArgs {
     pub server_command: Vec<OsString>,
 
     /// A variable for the server's process, `NAME=value` (repeatable)
-    #[arg(long, value_name = "VAR", help_heading = "Server")]
+    #[arg(
+        long,
+        value_name = "VAR",
+        help_heading = "Server",
+        conflicts_with = "url"
+    )]
     pub env: Vec<String>,
 
     #[command(flatten)]

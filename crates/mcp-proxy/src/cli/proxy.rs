@@ -36,11 +36,11 @@ Use it with care:
 #[command(after_help = AFTER)]
 pub struct ProxyArgs {
     /// The server's URL (the same as --target-url)
-    #[arg(value_name = "URL")]
+    #[arg(value_name = "URL", groups = ["target", "remote"])]
     pub url: Option<String>,
 
     /// The server's command and its arguments, after `--`
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", groups = ["target", "process"])]
     pub command: Vec<OsString>,
 
     /// Transport of the server [default: stdio for a command, detected for a URL]
@@ -48,11 +48,16 @@ pub struct ProxyArgs {
     pub transport: Option<ServerKind>,
 
     /// The server's command, split like shell words (no shell is run)
-    #[arg(long, visible_alias = "command", value_name = "COMMAND")]
+    #[arg(
+        long,
+        visible_alias = "command",
+        value_name = "COMMAND",
+        groups = ["target", "process"]
+    )]
     pub target_command: Option<String>,
 
     /// The server's URL
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", groups = ["target", "remote"])]
     pub target_url: Option<String>,
 
     /// Start in intercept mode: hold every message until a viewer releases it
@@ -171,19 +176,40 @@ pub struct ProxyArgs {
     /// A header for every request to the server, `Name: value` (repeatable; wins over the client's). `${VAR}` and
     /// `${VAR:-default}` in the value read the environment, `Name: @FILE` reads the value from a file, and `@FILE` alone
     /// reads lines of headers
-    #[arg(long, value_name = "HEADER", help_heading = "Server side")]
+    #[arg(
+        long,
+        value_name = "HEADER",
+        help_heading = "Server side",
+        conflicts_with = "process"
+    )]
     pub header: Vec<String>,
 
     /// A variable for the server's process, `NAME=value` (repeatable)
-    #[arg(long, value_name = "VAR", help_heading = "Server side")]
+    #[arg(
+        long,
+        value_name = "VAR",
+        help_heading = "Server side",
+        conflicts_with = "remote"
+    )]
     pub env: Vec<String>,
 
     /// Which variables of the proxy's own environment the server's process gets, besides those of --env
-    #[arg(long, value_enum, value_name = "MODE", help_heading = "Server side")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE",
+        help_heading = "Server side",
+        conflicts_with = "remote"
+    )]
     pub env_mode: Option<EnvMode>,
 
     /// The folder the server's process runs in
-    #[arg(long, value_name = "DIR", help_heading = "Server side")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        help_heading = "Server side",
+        conflicts_with = "remote"
+    )]
     pub cwd: Option<PathBuf>,
 
     /// Additional certificate authorities for https servers (PEM)
@@ -221,7 +247,7 @@ pub struct ProxyArgs {
         long,
         value_name = "SIZE",
         default_value = "2G",
-        value_parser = super::size::size,
+        value_parser = super::size::size_above_zero,
         conflicts_with = "no_record",
         help_heading = "Record"
     )]
@@ -249,7 +275,7 @@ pub struct ProxyArgs {
         long,
         value_name = "SIZE",
         default_value = "64M",
-        value_parser = super::size::size,
+        value_parser = super::size::size_above_zero,
         help_heading = "Limits"
     )]
     pub max_message: u64,
@@ -258,7 +284,7 @@ pub struct ProxyArgs {
     #[arg(
         long,
         value_name = "SIZE",
-        value_parser = super::size::size,
+        value_parser = super::size::size_above_zero,
         help_heading = "Limits"
     )]
     pub memory_budget: Option<u64>,

@@ -223,8 +223,9 @@ pub struct RelayPairArgs {
 
 /// Flags about one MCP server, and about HTTP sessions, mean nothing here; some others mean something else.
 pub fn adapt_flags(arg: clap::Arg) -> clap::Arg {
-    const HIDDEN: [&str; 6] = [
+    const HIDDEN: [&str; 7] = [
         "listen",
+        "env_mode",
         "auth_token_file",
         "max_sessions",
         "stateless",

@@ -186,16 +186,13 @@ pub enum EraArg {
     Legacy,
 }
 
-/// Flags about one server mean nothing here.
+/// Flags about one server mean nothing here, and are refused.
 pub fn hide_server_flags(arg: clap::Arg) -> clap::Arg {
-    let is_about_one = arg.get_help_heading() == Some("Server side")
-        || [
-            "url",
-            "command",
-            "transport",
-            "target_command",
-            "target_url",
-        ]
-        .contains(&arg.get_id().as_str());
+    let is_about_one = match arg.get_id().as_str() {
+        "url" | "command" | "transport" | "target_command" | "target_url" => true,
+        // It is about all servers that do not say so themselves.
+        "env_mode" => false,
+        _ => arg.get_help_heading() == Some("Server side"),
+    };
     if is_about_one { arg.hide(true) } else { arg }
 }

@@ -66,8 +66,10 @@ impl Config {
             record: record(args, redaction.clone(), masks.clone())?,
             redaction,
             limits: RunLimits {
-                message: message_max(args.max_message)?,
-                memory: memory_budget(args.memory_budget)?,
+                message: usize::try_from(args.max_message).unwrap_or(usize::MAX),
+                memory: args.memory_budget.map_or(DEFAULT_MEMORY_BUDGET, |bytes| {
+                    usize::try_from(bytes).unwrap_or(usize::MAX)
+                }),
                 sessions: args.max_sessions.max(1),
                 requests: MAX_REQUESTS,
                 idle: Duration::from_secs(args.idle_timeout.max(1) * 60),
@@ -128,19 +130,10 @@ fn hold(args: &ProxyArgs) -> HoldOptions {
 
 fn target(args: &ProxyArgs) -> Result<Target> {
     let words = command_words(args)?;
-    let url = match (&args.url, &args.target_url) {
-        (Some(_), Some(_)) => {
-            bail!("the server's URL is given twice: as an argument and as --target-url")
-        }
-        (Some(url), None) | (None, Some(url)) => Some(url),
-        (None, None) => None,
-    };
+    let url = args.url.as_ref().or(args.target_url.as_ref());
     match (words, url, args.transport) {
-        (Some(_), Some(url), _) => {
-            bail!("give either a command or a URL ({url}), not both")
-        }
-        (Some(words), None, None | Some(ServerKind::Stdio)) => command(args, words),
-        (Some(_), None, Some(_)) => {
+        (Some(words), _, None | Some(ServerKind::Stdio)) => command(args, words),
+        (Some(_), _, Some(_)) => {
             bail!("--transport sse and streamable-http need a URL; a command speaks stdio")
         }
         (None, Some(_), Some(ServerKind::Stdio)) => {
@@ -156,30 +149,19 @@ fn target(args: &ProxyArgs) -> Result<Target> {
 }
 
 fn command_words(args: &ProxyArgs) -> Result<Option<Vec<OsString>>> {
-    match (&args.target_command, args.command.is_empty()) {
-        (Some(_), false) => {
-            bail!("the server's command is given twice: as --target-command and after --")
-        }
-        (Some(text), true) => {
-            let words = shlex::split(text).with_context(|| {
-                format!(
-                    "--target-command: `{text}` cannot be split into words; is a quote left open?"
-                )
-            })?;
-            if words.is_empty() {
-                bail!("--target-command is empty");
-            }
-            Ok(Some(words.into_iter().map(OsString::from).collect()))
-        }
-        (None, false) => Ok(Some(args.command.clone())),
-        (None, true) => Ok(None),
+    let Some(text) = &args.target_command else {
+        return Ok((!args.command.is_empty()).then(|| args.command.clone()));
+    };
+    let words = shlex::split(text).with_context(|| {
+        format!("--target-command: `{text}` cannot be split into words; is a quote left open?")
+    })?;
+    if words.is_empty() {
+        bail!("--target-command is empty");
     }
+    Ok(Some(words.into_iter().map(OsString::from).collect()))
 }
 
 fn command(args: &ProxyArgs, words: Vec<OsString>) -> Result<Target> {
-    if !args.header.is_empty() {
-        bail!("--header is for HTTP servers; a command gets its secrets by --env");
-    }
     let mut words = words.into_iter();
     let program = words.next().unwrap_or_default();
     let env = args
@@ -243,11 +225,6 @@ fn variable(pair: &str) -> Result<(OsString, OsString)> {
 }
 
 fn remote(args: &ProxyArgs, text: &str, kind: Option<ServerKind>) -> Result<Target> {
-    if !args.env.is_empty() || args.env_mode.is_some() || args.cwd.is_some() {
-        bail!(
-            "--env, --env-mode and --cwd are for servers that the proxy starts; a URL is already running"
-        );
-    }
     let url = server_url(text)?;
     Ok(Target::Url {
         url,
@@ -382,9 +359,6 @@ fn record(
     if args.no_record {
         return Ok(None);
     }
-    if args.max_record_size == 0 {
-        bail!("--max-record-size: 0 leaves no room for a message");
-    }
     let format = args.output_format.as_deref();
     let (place, export) = match &args.session_file {
         Some(path) => session_file::place(path, format)?,
@@ -430,21 +404,4 @@ fn masks(args: &ProxyArgs, target: &Target) -> CredentialRedaction {
         masks.add(super::hub::credentials_of_our_environment());
     }
     masks
-}
-
-/// The largest message: one that memory could hold, and more than nothing.
-fn message_max(bytes: u64) -> Result<usize> {
-    match usize::try_from(bytes) {
-        Ok(max) if max > 0 => Ok(max),
-        _ => bail!("--max-message: {bytes} is not a valid message size"),
-    }
-}
-
-/// The memory for messages that wait: more than nothing.
-fn memory_budget(bytes: Option<u64>) -> Result<usize> {
-    match bytes.map(usize::try_from) {
-        None => Ok(DEFAULT_MEMORY_BUDGET),
-        Some(Ok(budget)) if budget > 0 => Ok(budget),
-        Some(_) => bail!("--memory-budget: this is not a valid size"),
-    }
 }

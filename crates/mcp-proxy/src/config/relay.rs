@@ -91,7 +91,6 @@ pub enum KeySource {
 impl Config {
     /// Checks the flags of `relay` and reads its keys.
     pub fn relay(args: &RelayArgs) -> Result<Config> {
-        refuse_other_flags(args)?;
         let target = RelayTarget {
             settings: match &args.protocol.policy {
                 Some(path) => with_policy_file(args.protocol.apply(settings(args)?), path)?,
@@ -114,28 +113,6 @@ impl Config {
         let mut config = Config::with_target(&proxy, Target::Relay(target))?;
         config.listen = listen;
         Ok(config)
-    }
-}
-
-fn refuse_other_flags(args: &RelayArgs) -> Result<()> {
-    let proxy = &args.proxy;
-    let given = [
-        (proxy.names_server(), "a server"),
-        (!proxy.header.is_empty(), "--header"),
-        (!proxy.env.is_empty() || proxy.env_mode.is_some(), "--env"),
-        (proxy.cwd.is_some(), "--cwd"),
-        (proxy.transport.is_some(), "--transport"),
-        (proxy.listen.is_some(), "--listen"),
-        (proxy.auth_token_file.is_some(), "--auth-token-file"),
-        (proxy.stateless, "--stateless"),
-    ];
-    match given.iter().find(|(given, _)| *given) {
-        Some((_, what)) => {
-            bail!(
-                "{what} does not apply to `relay`: clients and extensions connect to it over WebSocket"
-            )
-        }
-        None => Ok(()),
     }
 }
 
