@@ -17,7 +17,7 @@ use mcp_proxy_core::{
 };
 use mcp_proxy_wire::headers::{self, MCP_SESSION_ID};
 use mcp_proxy_wire::{
-    Body, Direction, ExchangeId, Field, Frame, Kind, Message, Origin, TransportEnvelope,
+    Body, Direction, ExchangeId, Field, Frame, Id, Kind, Message, Origin, TransportEnvelope,
 };
 
 use super::failed_exchange::{dropped_response, record_failed_response, unreachable_server};
@@ -144,6 +144,23 @@ impl HttpPassThrough {
         entered: PassThroughRequest,
         progress_sender: Option<ProgressSender>,
     ) -> HttpResponse {
+        let connection = Arc::clone(&entered.connection);
+        let asked = entered.message.as_ref().and_then(Message::id);
+        let mut leaving = AbortNote(Some((&connection, entered.exchange)));
+        let answer = self
+            .exchange(entered, asked.as_ref(), progress_sender)
+            .await;
+        leaving.0 = None;
+        answer.unwrap_or_else(|end| record_failed_response(500, asked.as_ref(), &end))
+    }
+
+    /// Passes a request on and its answer back. Fails if the record does.
+    async fn exchange(
+        &self,
+        entered: PassThroughRequest,
+        asked: Option<&Id>,
+        progress_sender: Option<ProgressSender>,
+    ) -> Result<HttpResponse, LinkEnd> {
         let PassThroughRequest {
             connection,
             exchange,
@@ -162,8 +179,6 @@ impl HttpPassThrough {
             false => None,
         };
         let url = self.remote.url_with_query(parts.uri.query());
-        let asked = message.as_ref().and_then(Message::id);
-        let mut leaving = AbortNote(Some((&connection, exchange)));
         let lists_tools = self.run.may_inject()
             && message.as_ref().is_some_and(|message| {
                 self.remote.tools().note_call(&parts.headers, message);
@@ -173,15 +188,15 @@ impl HttpPassThrough {
         let body = message.map_or(Body::Empty, Body::Whole);
         let envelope = TransportEnvelope::Request(Box::new(parts));
         let frame = Frame::new(exchange, Origin::Client, envelope, body);
-        let passed = pass_request(&connection, &mut pipeline, frame, progress_sender).await;
+        let passed = pass_request(&connection, &mut pipeline, frame, progress_sender).await?;
         let (mut headers, body, sequence) = match passed {
             // What comes out of the pipeline is what is sent.
-            Ok(Some(OutgoingFrame::Frame(Frame {
+            Some(OutgoingFrame::Frame(Frame {
                 envelope: TransportEnvelope::Request(mut parts),
                 body,
                 sequence,
                 ..
-            }))) => {
+            })) => {
                 if let (Body::Whole(after), Some(before)) = (&body, &before)
                     && after.raw() != before.raw()
                 {
@@ -190,25 +205,15 @@ impl HttpPassThrough {
                 }
                 (parts.headers, body, sequence)
             }
-            Ok(frame) => {
-                leaving.0 = None;
-                return dropped_response(frame);
-            }
-            Err(end) => {
-                leaving.0 = None;
-                return record_failed_response(500, asked.as_ref(), &end);
-            }
+            frame => return Ok(dropped_response(frame)),
         };
         headers::strip_hop_by_hop(&mut headers);
-        if let Err(end) = connection.run.durable().await {
-            leaving.0 = None;
-            return record_failed_response(500, asked.as_ref(), &end);
-        }
+        connection.run.durable().await?;
         let sent = self
             .remote
             .send(method.clone(), url, headers, OutgoingBody::of(body))
             .await;
-        let answer = match sent {
+        Ok(match sent {
             Ok(response) => {
                 note_resent(&connection, &response);
                 match ends {
@@ -220,7 +225,7 @@ impl HttpPassThrough {
                     connection: &connection,
                     id: exchange,
                     method: &method,
-                    asked: asked.as_ref(),
+                    asked,
                     inspection: match lists_tools {
                         true => AnswerInspection::Tools,
                         false => AnswerInspection::Nothing,
@@ -230,11 +235,9 @@ impl HttpPassThrough {
             }
             Err(end) => {
                 connection.undelivered(sequence.as_slice(), &end.to_string());
-                unreachable_server(&connection, exchange, asked.as_ref(), &end)
+                unreachable_server(&connection, exchange, asked, &end)
             }
-        };
-        leaving.0 = None;
-        answer
+        })
     }
 
     fn next_exchange(&self) -> ExchangeId {

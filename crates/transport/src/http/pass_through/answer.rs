@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::header::CONTENT_LENGTH;
 use http::{Method, Response, StatusCode};
-use mcp_proxy_core::{Connection, OutgoingFrame};
+use mcp_proxy_core::{Connection, LinkEnd, OutgoingFrame};
 use mcp_proxy_wire::headers;
 use mcp_proxy_wire::{Body, Direction, ExchangeId, Frame, Id, Message, Origin, TransportEnvelope};
 
@@ -43,6 +43,16 @@ impl HttpPassThrough {
         response: Response<IncomingBody>,
         answered: AnsweredExchange<'_>,
     ) -> HttpResponse {
+        let passed = self.pass_response(response, answered).await;
+        passed.unwrap_or_else(|end| record_failed_response(502, answered.asked, &end))
+    }
+
+    /// Passes an answer through the pipeline. Fails if the record does.
+    async fn pass_response(
+        &self,
+        response: Response<IncomingBody>,
+        answered: AnsweredExchange<'_>,
+    ) -> Result<HttpResponse, LinkEnd> {
         let AnsweredExchange {
             connection,
             id: exchange,
@@ -56,27 +66,24 @@ impl HttpPassThrough {
         if headers::is_sse(&parts.headers) {
             let envelope = TransportEnvelope::Response(Box::new(parts.clone()));
             let head = Frame::new(exchange, Origin::Server, envelope, Body::Empty);
-            if let Err(end) = pipeline.pass_one(head, self.run.now()).await {
-                return record_failed_response(502, asked, &end);
-            }
+            pipeline.pass_one(head, self.run.now()).await?;
             let through = (Arc::clone(connection), pipeline, exchange);
             // A stream ends where it ends: events may be changed, dropped or added.
             headers::remove_in_order(&mut parts.headers, |name| *name == CONTENT_LENGTH);
             let body = RelayedEvents::new(body, through, self.max, self.learned(learning));
-            return Response::from_parts(parts, OutgoingBody::Relayed(Box::new(body)));
+            let body = OutgoingBody::Relayed(Box::new(body));
+            return Ok(Response::from_parts(parts, body));
         }
         let collected = collect(body, self.max, self.run.memory()).await;
         let bytes = match collected.into_answer(self.max) {
             Ok(bytes) => bytes,
-            Err(end) => return unreachable_server(connection, exchange, asked, &end),
+            Err(end) => return Ok(unreachable_server(connection, exchange, asked, &end)),
         };
         if is_no_stream(method, &parts) {
             let envelope = TransportEnvelope::Response(Box::new(parts.clone()));
             let head = Frame::new(exchange, Origin::Server, envelope, Body::Empty);
-            return match pipeline.pass_one(head, self.run.now()).await {
-                Ok(_) => Response::from_parts(parts, OutgoingBody::whole(bytes)),
-                Err(end) => record_failed_response(502, asked, &end),
-            };
+            pipeline.pass_one(head, self.run.now()).await?;
+            return Ok(Response::from_parts(parts, OutgoingBody::whole(bytes)));
         }
         if learning == AnswerInspection::Tools {
             self.remote.tools().note_raw(&bytes);
@@ -87,23 +94,20 @@ impl HttpPassThrough {
         };
         let envelope = TransportEnvelope::Response(Box::new(parts));
         let frame = Frame::new(exchange, Origin::Server, envelope, body);
-        let answer = match pipeline.pass_one(frame, self.run.now()).await {
-            Ok(Some(OutgoingFrame::Frame(Frame {
+        let answer = match pipeline.pass_one(frame, self.run.now()).await? {
+            Some(OutgoingFrame::Frame(Frame {
                 envelope: TransportEnvelope::Response(parts),
                 body,
                 sequence,
                 ..
-            }))) => {
+            })) => {
                 let unsent = UnsentMessage::new(connection, sequence);
                 Response::from_parts(*parts, OutgoingBody::recorded(body, unsent))
             }
-            Ok(_) => withheld(502),
-            Err(end) => return record_failed_response(502, asked, &end),
+            _ => withheld(502),
         };
-        match connection.run.durable().await {
-            Ok(()) => answer,
-            Err(end) => record_failed_response(502, asked, &end),
-        }
+        connection.run.durable().await?;
+        Ok(answer)
     }
 
     /// Where the tools that a stream lists are noted.
