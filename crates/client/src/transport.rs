@@ -1,4 +1,8 @@
 //! How messages travel: the standard streams of a server, HTTP, and what every transport is wrapped in.
+//!
+//! rmcp's own transports would lose what people notice. They skip an answer that rmcp's types do not take, so that its request
+//! waits until its time runs out, and drop what the proxy tool says about its answers; what a server started outlives it; and an
+//! HTTP error does not say why. Their HTTP client would bring reqwest into programs that use the library.
 
 mod answers;
 mod child;

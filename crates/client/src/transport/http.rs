@@ -180,26 +180,6 @@ impl StreamableHttpClient for HyperClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> HttpResult<StreamableHttpPostResponse> {
-        self.post_message_with_max_sse_event_size(
-            uri,
-            message,
-            session_id,
-            auth_header,
-            custom_headers,
-            MAX_MESSAGE,
-        )
-        .await
-    }
-
-    async fn post_message_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-        max_event: usize,
-    ) -> HttpResult<StreamableHttpPostResponse> {
         let body = Bytes::from(serde_json::to_vec(&message)?);
         let has_session = session_id.is_some();
         let mut headers = headers(session_id, auth_header, custom_headers)?;
@@ -208,7 +188,7 @@ impl StreamableHttpClient for HyperClient {
             .send(Method::POST, &uri, headers, body)
             .await
             .map_err(StreamableHttpError::Client)?;
-        responses::to_post(&message, has_session, response, max_event).await
+        responses::to_post(&message, has_session, response).await
     }
 
     async fn delete_session(
@@ -239,26 +219,6 @@ impl StreamableHttpClient for HyperClient {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> HttpResult<EventStream> {
-        self.get_stream_with_max_sse_event_size(
-            uri,
-            session_id,
-            last_event_id,
-            auth_header,
-            custom_headers,
-            MAX_MESSAGE,
-        )
-        .await
-    }
-
-    async fn get_stream_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        auth_header: Option<String>,
-        custom_headers: HashMap<HeaderName, HeaderValue>,
-        max_event: usize,
-    ) -> HttpResult<EventStream> {
         let mut headers = headers(session_id, auth_header, custom_headers)?;
         if let Some(id) = last_event_id {
             let name = HeaderName::from_bytes(HEADER_LAST_EVENT_ID.as_bytes()).map_err(invalid)?;
@@ -268,7 +228,7 @@ impl StreamableHttpClient for HyperClient {
             .send(Method::GET, &uri, headers, Bytes::new())
             .await
             .map_err(StreamableHttpError::Client)?;
-        responses::to_get(response, max_event)
+        responses::to_get(response)
     }
 }
 

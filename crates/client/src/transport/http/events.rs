@@ -8,6 +8,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use sse_stream::{Sse, SseStream};
 
+use super::super::MAX_MESSAGE;
 use super::super::answers::read_answer;
 use super::EventStream;
 
@@ -18,14 +19,14 @@ struct EventSize {
     line: usize,
 }
 
-/// The events in `body`, each of at most `max_event` bytes.
-pub(super) fn stream(body: Incoming, max_event: usize) -> EventStream {
+/// The events in `body`, each of at most [`MAX_MESSAGE`] bytes.
+pub(super) fn stream(body: Incoming) -> EventStream {
     let mut size = EventSize::default();
     let chunks = body.into_data_stream().map(move |chunk| {
         let chunk = chunk.map_err(io::Error::other)?;
-        if size.add(&chunk) > max_event {
+        if size.add(&chunk) > MAX_MESSAGE {
             return Err(io::Error::other(format!(
-                "an event is larger than {max_event} bytes"
+                "an event is larger than {MAX_MESSAGE} bytes"
             )));
         }
         Ok::<Bytes, io::Error>(chunk)

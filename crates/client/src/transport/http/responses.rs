@@ -28,7 +28,6 @@ pub(super) async fn to_post(
     message: &ClientJsonRpcMessage,
     has_session: bool,
     response: Response<Incoming>,
-    max_event: usize,
 ) -> HttpResult<StreamableHttpPostResponse> {
     let status = response.status();
     refuse_unauthorized(&response)?;
@@ -43,7 +42,7 @@ pub(super) async fn to_post(
         return failure(message, has_session, response, session_id).await;
     }
     if is_of_type(response.headers(), EVENT_STREAM_MIME_TYPE) {
-        let events = events::stream(response.into_body(), max_event);
+        let events = events::stream(response.into_body());
         return Ok(StreamableHttpPostResponse::Sse(events, session_id));
     }
     let type_error = refuse_other_type(response.headers());
@@ -86,7 +85,7 @@ fn refuse_other_type(headers: &HeaderMap) -> HttpResult<()> {
 }
 
 /// The answer to a GET.
-pub(super) fn to_get(response: Response<Incoming>, max_event: usize) -> HttpResult<EventStream> {
+pub(super) fn to_get(response: Response<Incoming>) -> HttpResult<EventStream> {
     let status = response.status();
     if status == StatusCode::METHOD_NOT_ALLOWED {
         return Err(StreamableHttpError::ServerDoesNotSupportSse);
@@ -99,7 +98,7 @@ pub(super) fn to_get(response: Response<Incoming>, max_event: usize) -> HttpResu
         let content_type = header(response.headers(), CONTENT_TYPE.as_str());
         return Err(StreamableHttpError::UnexpectedContentType(content_type));
     }
-    Ok(events::stream(response.into_body(), max_event))
+    Ok(events::stream(response.into_body()))
 }
 
 /// A status that says no. Its body may be a JSON-RPC error, which says more.
