@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use mcp_proxy_wire::{Kind, Message};
 use rustc_hash::FxHashMap;
+use serde::{Serialize, Serializer};
 
 use crate::command::Command;
-use crate::exchange::AnswerBody;
+use crate::extension_event::AnswerBody;
 use crate::fault::{Delivered, RelayFault};
 use crate::ids::{ExtensionId, McpClientId, RelayConnectionId};
 use crate::opening::SocketRole;
@@ -35,21 +36,25 @@ pub struct RelayAuditEvent {
     pub what: AuditedAction,
 }
 
-/// What happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What happened, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
 pub enum AuditedAction {
     /// A socket, or a socket once more, has shown a good token.
     Authenticated {
         /// What it is.
         role: SocketRole,
         /// Where it came from. A socket that renews its token came before.
+        #[serde(skip_serializing_if = "Option::is_none")]
         address: Option<SocketAddr>,
     },
     /// It has shown another, or none in time.
     Refused {
         /// What it said it is.
+        #[serde(skip_serializing_if = "Option::is_none")]
         role: Option<SocketRole>,
         /// Where it came from.
+        #[serde(skip_serializing_if = "Option::is_none")]
         address: Option<SocketAddr>,
         /// What it was told.
         reason: &'static str,
@@ -78,50 +83,69 @@ pub enum AuditedAction {
         reason: &'static str,
     },
     /// A newer socket of the same client or extension took over.
-    TakenOver {
-        /// What it is.
-        role: SocketRole,
-        /// Its id.
-        id: String,
-    },
+    TakenOver(AuditedPeer),
     /// A socket is closed because its token expired, was revoked, or was followed by one that is not good.
     Closed {
-        /// What it is.
-        role: SocketRole,
-        /// Its id.
-        id: String,
+        /// Whose it is.
+        #[serde(flatten)]
+        peer: AuditedPeer,
         /// What it was told.
         reason: &'static str,
     },
     /// The policy refused a command.
     Denied {
         /// The command.
+        #[serde(flatten)]
         command: AuditedCommand,
         /// The part of the policy: `method`, `cdp` or `url`.
         policy: &'static str,
     },
     /// A command is over.
+    #[serde(rename = "command")]
     Finished {
         /// The command.
+        #[serde(flatten)]
         command: AuditedCommand,
         /// `ok`, `error` if the extension said so, or why it has no answer.
         outcome: &'static str,
         /// How long it took.
+        #[serde(rename = "duration_ms", serialize_with = "as_milliseconds")]
         duration: Duration,
     },
 }
 
+/// A client or an extension, by its id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum AuditedPeer {
+    /// A client.
+    Client {
+        /// Its id.
+        client: String,
+    },
+    /// An extension.
+    Extension {
+        /// Its id.
+        extension: String,
+    },
+}
+
 /// A command without its parameters.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AuditedCommand {
     /// Its method.
     pub method: String,
     /// The method of the Chrome DevTools Protocol that it carries.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cdp: Option<String>,
     /// Whose it is.
     pub connection: RelayConnectionId,
     /// Where it goes.
     pub extension: ExtensionId,
+}
+
+fn as_milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Collects the events of one user.
@@ -193,15 +217,16 @@ impl RelayAudit {
     }
 
     pub(crate) fn taken_over(&mut self, role: SocketRole, id: &str, now: RelayTime) {
-        let id = id.to_owned();
-        self.note(now, || AuditedAction::TakenOver { role, id });
+        self.note(now, || AuditedAction::TakenOver(AuditedPeer::new(role, id)));
     }
 
     /// A socket is closed. Only closes caused by its token are logged.
     pub(crate) fn closed(&mut self, role: SocketRole, id: &str, close: RelayClose, now: RelayTime) {
         if let RelayClose::Unauthorized(reason) = close {
-            let id = id.to_owned();
-            self.note(now, || AuditedAction::Closed { role, id, reason });
+            self.note(now, || AuditedAction::Closed {
+                peer: AuditedPeer::new(role, id),
+                reason,
+            });
         }
     }
 
@@ -278,6 +303,16 @@ impl RelayAudit {
                 user: Some(Arc::clone(&self.user)),
                 what: what(),
             });
+        }
+    }
+}
+
+impl AuditedPeer {
+    fn new(role: SocketRole, id: &str) -> AuditedPeer {
+        let id = id.to_owned();
+        match role {
+            SocketRole::Client => AuditedPeer::Client { client: id },
+            SocketRole::Extension => AuditedPeer::Extension { extension: id },
         }
     }
 }

@@ -1,13 +1,12 @@
 //! The clients of a user: their sockets, their connections, and the commands that they wait for.
 
 mod connections;
-mod departures;
 mod direct;
-mod extension_news;
+mod disconnects;
+mod extension_events;
 mod requests;
 
 use std::cell::LazyCell;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_proxy_core::{COUNTED_FROM, MemoryBudget};
@@ -16,19 +15,16 @@ use rustc_hash::FxHashMap;
 use serde_json::json;
 
 use self::connections::ClientConnections;
-use self::departures::{WhenEnded, detach};
+use self::disconnects::detach;
 use crate::context::RelayContext;
-use crate::exchange::ToExtension;
+use crate::extension_side::ExtensionSide;
 use crate::fault::{Delivered, RelayFault};
-use crate::ids::{ExtensionId, McpClientId, SocketId};
+use crate::ids::{McpClientId, SocketId};
 use crate::messages;
 use crate::opening::Credentials;
 use crate::outbox::{Outbox, RelayClose};
 use crate::rates::{CommandRate, RateClock};
 use crate::settings::RelaySettings;
-
-/// Extensions that are remembered after they have left, so that a client can be told about them.
-const MAX_REMEMBERED: usize = 64;
 
 /// What a client said about itself.
 #[derive(Clone, Debug, Default)]
@@ -59,10 +55,8 @@ impl NewClient {
 #[derive(Debug)]
 pub(crate) struct ClientSide {
     user: String,
-    /// Boxed, as in other maps of a user: most have one entry, and a map makes room for four.
-    sockets: FxHashMap<SocketId, Box<ClientSocket>>,
+    sockets: FxHashMap<SocketId, ClientSocket>,
     connections: ClientConnections,
-    directory: BTreeMap<ExtensionId, KnownExtension>,
     rate: CommandRate,
     control_rate: CommandRate,
     clock: RateClock,
@@ -78,24 +72,6 @@ struct ClientSocket {
     expires_at: i64,
     status_due: Duration,
     outbox: Outbox,
-    /// Connections whose end the extension's side has not confirmed yet.
-    ending: usize,
-    /// What waits for that.
-    when_ended: Vec<WhenEnded>,
-}
-
-impl ClientSocket {
-    /// What it still says is not heard.
-    fn is_closing(&self) -> bool {
-        let closes = |then: &WhenEnded| matches!(then, WhenEnded::Close(_));
-        self.outbox.is_closing() || self.when_ended.iter().any(closes)
-    }
-}
-
-#[derive(Debug)]
-struct KnownExtension {
-    name: String,
-    is_online: bool,
 }
 
 impl ClientSide {
@@ -104,7 +80,6 @@ impl ClientSide {
             user: user.to_owned(),
             sockets: FxHashMap::default(),
             connections: ClientConnections::default(),
-            directory: BTreeMap::new(),
             rate: CommandRate::new(settings.rates.per_user, &clock),
             control_rate: CommandRate::new(settings.rates.control, &clock),
             clock,
@@ -133,26 +108,25 @@ impl ClientSide {
         &mut self,
         socket: SocketId,
         new: &NewClient,
-        context: &mut RelayContext<'_>,
+        extensions: &mut ExtensionSide,
+        context: &mut RelayContext,
     ) {
         let client = context.ids.client(new.client_id.as_deref());
-        self.supersede_older(&client, context);
+        self.supersede_older(&client, extensions, context);
         let interval = context.settings.status_interval;
         self.sockets.insert(
             socket,
-            Box::new(ClientSocket {
+            ClientSocket {
                 can_resume: new.client_id.is_some(),
                 has_unusable_client_id: new.has_unusable_client_id,
                 client,
                 expires_at: new.expires_at,
                 status_due: context.now.elapsed + interval,
                 outbox: Outbox::default(),
-                ending: 0,
-                when_ended: Vec::new(),
-            }),
+            },
         );
         self.welcome(socket, new.request.as_ref(), context);
-        self.tell_count(context);
+        extensions.set_client_count(self.sockets.len(), context);
     }
 
     /// The same client has shown another token on the same socket.
@@ -161,11 +135,12 @@ impl ClientSide {
         socket: SocketId,
         credentials: &Credentials,
         expires_at: i64,
-        context: &mut RelayContext<'_>,
+        extensions: &mut ExtensionSide,
+        context: &mut RelayContext,
     ) {
         if let Some(known) = self.sockets.get_mut(&socket) {
             known.expires_at = expires_at;
-            self.take_late_name(socket, credentials, context);
+            self.take_late_name(socket, credentials, extensions, context);
             self.welcome(socket, credentials.request.as_ref(), context);
         }
     }
@@ -176,12 +151,13 @@ impl ClientSide {
         &mut self,
         socket: SocketId,
         credentials: &Credentials,
-        context: &mut RelayContext<'_>,
+        extensions: &mut ExtensionSide,
+        context: &mut RelayContext,
     ) {
         let Some(known) = self.sockets.get_mut(&socket) else {
             return;
         };
-        if known.can_resume || known.is_closing() {
+        if known.can_resume || known.outbox.is_closing() {
             return;
         }
         known.has_unusable_client_id = credentials.has_unusable_client_id;
@@ -189,7 +165,7 @@ impl ClientSide {
             return;
         }
         let client = context.ids.client(credentials.client_id.as_deref());
-        self.supersede_older(&client, context);
+        self.supersede_older(&client, extensions, context);
         if let Some(known) = self.sockets.get_mut(&socket) {
             known.client = client;
             known.can_resume = true;
@@ -197,15 +173,20 @@ impl ClientSide {
     }
 
     /// A socket takes this name: an older one that has it is closed.
-    fn supersede_older(&mut self, client: &McpClientId, context: &mut RelayContext<'_>) {
+    fn supersede_older(
+        &mut self,
+        client: &McpClientId,
+        extensions: &mut ExtensionSide,
+        context: &mut RelayContext,
+    ) {
         let mut all = self.sockets.iter();
         let older = all.find(|(_, known)| known.client == *client);
         if let Some((older, _)) = older {
-            self.supersede(*older, context);
+            self.supersede(*older, extensions, context);
         }
     }
 
-    fn welcome(&mut self, socket: SocketId, request: Option<&Id>, context: &mut RelayContext<'_>) {
+    fn welcome(&mut self, socket: SocketId, request: Option<&Id>, context: &mut RelayContext) {
         let Some(known) = self.sockets.get(&socket) else {
             return;
         };
@@ -225,26 +206,25 @@ impl ClientSide {
     }
 
     /// Does what is due, and says when to call again.
-    pub(crate) fn tick(&mut self, context: &mut RelayContext<'_>) -> Duration {
+    pub(crate) fn tick(
+        &mut self,
+        extensions: &mut ExtensionSide,
+        context: &mut RelayContext,
+    ) -> Duration {
         let now = context.now;
         let mut next = now.elapsed + context.settings.status_interval;
         for (id, expired) in self.connections.take_expired(now.elapsed) {
-            detach(
-                id,
-                &expired.extension,
-                "MCP client did not come back",
-                context,
-            );
+            let reason = "MCP client did not come back";
+            detach(&id, &expired.extension, reason, extensions, context);
         }
         if let Some(until) = self.connections.next_expiry() {
             next = next.min(until);
         }
-        let online = self.directory.values().filter(|known| known.is_online);
-        let peers = online.count();
+        let peers = extensions.sockets().count();
         let status = LazyCell::new(|| messages::status(peers, now));
         let mut expired = Vec::new();
         for (socket, known) in &mut self.sockets {
-            if known.expires_at <= now.wall_seconds() && !known.is_closing() {
+            if known.expires_at <= now.wall_seconds() && !known.outbox.is_closing() {
                 expired.push(*socket);
                 continue;
             }
@@ -257,7 +237,8 @@ impl ClientSide {
             next = next.min(now.until_wall(known.expires_at));
         }
         for socket in expired {
-            self.close(socket, RelayClose::Unauthorized("Token expired"), context);
+            let close = RelayClose::Unauthorized("Token expired");
+            self.close(socket, close, extensions, context);
         }
         next
     }
@@ -267,20 +248,12 @@ impl ClientSide {
         self.control_rate.count()
     }
 
-    fn tell_count(&mut self, context: &mut RelayContext<'_>) {
-        let count = self.sockets.len();
-        for (extension, _) in self.directory.iter().filter(|(_, known)| known.is_online) {
-            let message = ToExtension::ClientCount(count);
-            context.exchange.to_extension(extension, message);
-        }
-    }
-
     pub(crate) fn count(&self) -> usize {
         self.sockets.len()
     }
 
     /// A client's socket does not take what is written to it.
-    pub(crate) fn stalled(&mut self, socket: SocketId, context: &mut RelayContext<'_>) {
+    pub(crate) fn stalled(&mut self, socket: SocketId, context: &mut RelayContext) {
         if let Some(outbox) = self.outbox(socket)
             && !outbox.is_closing()
         {
@@ -289,7 +262,7 @@ impl ClientSide {
         }
     }
 
-    fn send(&mut self, socket: SocketId, message: Message, context: &mut RelayContext<'_>) {
+    fn send(&mut self, socket: SocketId, message: Message, context: &mut RelayContext) {
         let Some(known) = self.sockets.get_mut(&socket) else {
             return;
         };

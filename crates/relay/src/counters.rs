@@ -3,7 +3,7 @@
 use crate::fault::RelayFault;
 
 /// How many counters there are.
-const COUNT: usize = 21;
+const COUNT: usize = 20;
 
 /// Counts since a user's first socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,8 +40,6 @@ pub struct RelayCounters {
     pub lost: u64,
     /// Answers that came when nobody waited for them.
     pub late_answers: u64,
-    /// Messages for an extension that was already forgotten.
-    pub unroutable: u64,
     /// Messages that mean nothing here.
     pub ignored: u64,
     /// Sockets that were cut because they did not read, or because there was no memory for an event.
@@ -106,7 +104,6 @@ impl RelayCounters {
             timeouts,
             lost,
             late_answers,
-            unroutable,
             ignored,
             slow_readers,
             silent_peers,
@@ -129,7 +126,6 @@ impl RelayCounters {
             ("timeouts", timeouts),
             ("lost", lost),
             ("late_answers", late_answers),
-            ("unroutable", unroutable),
             ("ignored", ignored),
             ("slow_readers", slow_readers),
             ("silent_peers", silent_peers),

@@ -167,12 +167,10 @@ impl RelayDriver {
     async fn serve_to_end(self: &Arc<Self>, mut socket: RelaySocket) {
         if self.is_stopping.load(Ordering::SeqCst) {
             let close = RelayClose::Restart;
-            return Box::pin(opening_socket::turn_away(&mut socket, close)).await;
+            return opening_socket::turn_away(&mut socket, close).await;
         }
         let id = SocketId(self.next_socket.fetch_add(1, Ordering::Relaxed));
-        // What is large and does not last, or is not for every socket, does not count for those that idle.
-        let opening = Box::pin(opening_socket::open(self, id, socket));
-        let Some(socket) = opening.await else {
+        let Some(socket) = opening_socket::open(self, id, socket).await else {
             return;
         };
         let _leaves = LeaveOnDrop {
@@ -187,8 +185,8 @@ impl RelayDriver {
                 .change(self.now(), |relay, now| relay.shut_down(now));
         }
         match socket.role {
-            SocketRole::Client => Box::pin(client_socket::serve(self, id, socket)).await,
-            SocketRole::Extension => Box::pin(extension_socket::serve(self, id, socket)).await,
+            SocketRole::Client => client_socket::serve(self, id, socket).await,
+            SocketRole::Extension => extension_socket::serve(self, id, socket).await,
         }
     }
 

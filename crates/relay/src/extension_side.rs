@@ -1,35 +1,37 @@
 //! The extensions of a user: their sockets, the commands that wait for them, and whose tabs are whose.
 
-mod abandoned;
 mod answers;
-mod attached;
+mod attached_connection;
+mod cancelled_commands;
+mod command_queue;
 mod direct;
 mod extension;
 mod failures;
-mod forgotten;
 mod own_tab;
 mod plain_ids;
 mod shared_debugger;
-mod turns;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use mcp_proxy_wire::{Kind, Message};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use self::extension::Extension;
+use crate::command::Command;
 use crate::context::RelayContext;
-use crate::exchange::{ToClients, ToExtension};
+use crate::extension_event::{AnswerBody, ExtensionEvent};
 use crate::fault::{Delivered, RelayFault};
-use crate::ids::{ExtensionId, RelayConnectionId, SocketId};
+use crate::ids::{ExtensionId, McpClientId, RelayConnectionId, SocketId};
 use crate::messages::{self, AnsweredRequest};
 use crate::opening::{Credentials, SocketRole};
 use crate::outbox::{Outbox, RelayClose, SocketOutput};
-use crate::settings::CommandIdMode;
+use crate::settings::{CommandIdMode, RelaySettings};
 
 /// How long an extension may take to say which tabs there are, or to show a new token.
 const QUESTION_DEADLINE: Duration = Duration::from_secs(10);
+/// Extensions that are remembered after they have left, so that a client can be told about them.
+const MAX_REMEMBERED: usize = 64;
 /// When an extension whose new token could not be checked is asked again.
 const ASK_AGAIN: Duration = Duration::from_secs(20);
 
@@ -64,8 +66,9 @@ impl NewExtension {
 /// The extensions of one user.
 #[derive(Debug, Default)]
 pub(crate) struct ExtensionSide {
-    /// Boxed: a map has room for eleven of them, and most users have one.
-    extensions: BTreeMap<ExtensionId, Box<Extension>>,
+    extensions: BTreeMap<ExtensionId, Extension>,
+    /// What the browsers of these extensions, and of some that have left, are called.
+    names: BTreeMap<ExtensionId, String>,
     client_count: usize,
 }
 
@@ -95,7 +98,7 @@ impl ExtensionSide {
         socket: SocketId,
         user: &str,
         new: &NewExtension,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) -> Option<(SocketId, Outbox)> {
         let id = context.ids.extension(new.client_id.as_deref());
         let name = new.name.clone().unwrap_or_else(|| "Browser".to_owned());
@@ -122,10 +125,7 @@ impl ExtensionSide {
             messages::notification(messages::AUTHENTICATED, &params),
             context,
         );
-        context.exchange.to_clients(ToClients::Online {
-            extension: id,
-            name,
-        });
+        self.names.insert(id, name);
         self.tell_connections(context);
         older
     }
@@ -153,7 +153,7 @@ impl ExtensionSide {
         &mut self,
         socket: SocketId,
         message: Message,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) {
         let Some((_, known)) = self.at(socket) else {
             return;
@@ -180,15 +180,29 @@ impl ExtensionSide {
         }
     }
 
+    /// There was no memory for an answer. `refusal` has its id.
+    pub(crate) fn answer_refused(
+        &mut self,
+        socket: SocketId,
+        refusal: &Message,
+        context: &mut RelayContext,
+    ) {
+        if let Some((_, known)) = self.at(socket)
+            && let Some(id) = refusal.id()
+        {
+            known.refuse_answer(&id.key(), RelayFault::NoRoom(Delivered::Yes), context);
+        }
+    }
+
     /// Nothing more is written to a socket. `begun` is how many messages it got at least one byte of.
     pub(crate) fn messages_begun(&mut self, socket: SocketId, begun: u64) {
         if let Some((_, known)) = self.at(socket) {
-            known.begun = Some(begun);
+            known.commands.begun = Some(begun);
         }
     }
 
     /// An extension's socket does not take what is written to it.
-    pub(crate) fn stalled(&mut self, socket: SocketId, context: &mut RelayContext<'_>) {
+    pub(crate) fn stalled(&mut self, socket: SocketId, context: &mut RelayContext) {
         if let Some((_, known)) = self.at(socket)
             && !known.outbox.is_closing()
         {
@@ -203,7 +217,7 @@ impl ExtensionSide {
         &mut self,
         socket: SocketId,
         reason: &'static str,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) {
         let Some((id, known)) = self.at(socket) else {
             return;
@@ -212,57 +226,133 @@ impl ExtensionSide {
         known.socket = None;
         known.outbox = Outbox::default();
         known.offline_since = Some(context.now.elapsed);
-        context.exchange.to_clients(ToClients::Offline {
+        context.extension_events.push_back(ExtensionEvent::Offline {
             extension: id,
             reason,
         });
+        self.forget_oldest_name();
         self.tell_connections(context);
     }
 
-    /// A message of a client's side.
-    pub(crate) fn receive(
+    fn forget_oldest_name(&mut self) {
+        let mut offline = self.names.keys().filter(|id| !self.is_online(id));
+        if self.names.len() > MAX_REMEMBERED
+            && let Some(oldest) = offline.next().cloned()
+        {
+            self.names.remove(&oldest);
+        }
+    }
+
+    fn is_online(&self, id: &ExtensionId) -> bool {
+        let known = self.extensions.get(id);
+        known.is_some_and(|known| known.socket.is_some())
+    }
+
+    /// The name of an extension's browser, if it is there.
+    pub(crate) fn name_of_online(&self, id: &ExtensionId) -> Option<&str> {
+        let name = self.names.get(id)?;
+        self.is_online(id).then_some(name)
+    }
+
+    /// The only extension that is there.
+    pub(crate) fn only_online(&self) -> Option<&ExtensionId> {
+        let mut online = self.names.keys().filter(|id| self.is_online(id));
+        let only = online.next()?;
+        online.next().is_none().then_some(only)
+    }
+
+    /// The answer to `list_extensions`.
+    pub(crate) fn list(&self, with_offline: bool) -> Value {
+        let all = self.names.iter().map(|(id, name)| {
+            let is_online = self.is_online(id);
+            (
+                is_online,
+                json!({"id": id.as_str(), "name": name, "connected": is_online}),
+            )
+        });
+        let shown = all.filter(|(is_online, _)| *is_online || with_offline);
+        json!({"extensions": shown.map(|(_, shown)| shown).collect::<Vec<_>>()})
+    }
+
+    /// A client has connected.
+    pub(crate) fn attach(
         &mut self,
         extension: &ExtensionId,
-        message: ToExtension,
-        context: &mut RelayContext<'_>,
+        connection: RelayConnectionId,
+        client: McpClientId,
+        context: &mut RelayContext,
+    ) {
+        if let Some(known) = self.extensions.get_mut(extension) {
+            known.attach(connection, client);
+            self.tell_connections(context);
+        }
+    }
+
+    /// A client has left for good: what is open fails, and its tabs are free.
+    pub(crate) fn detach(
+        &mut self,
+        extension: &ExtensionId,
+        connection: &RelayConnectionId,
+        reason: &'static str,
+        context: &mut RelayContext,
     ) {
         let Some(known) = self.extensions.get_mut(extension) else {
-            return forgotten::answer(extension, message, context);
+            return;
         };
-        match message {
-            ToExtension::Attach { connection, client } => {
-                known.attach(connection, client);
-                self.tell_connections(context);
+        if known.detach(connection, context) {
+            let params = json!({"connection_id": connection.as_str(), "reason": reason});
+            let notice = messages::notification(messages::DISCONNECTED, &params);
+            known.send(notice, context);
+        }
+        self.tell_connections(context);
+    }
+
+    /// A client's socket was lost, and it may come back: what was not sent yet is not sent.
+    pub(crate) fn suspend(
+        &mut self,
+        extension: &ExtensionId,
+        connection: &RelayConnectionId,
+        context: &mut RelayContext,
+    ) {
+        if let Some(known) = self.extensions.get_mut(extension) {
+            let fault = || RelayFault::Disconnected(Delivered::No);
+            known.fail_queued_of(connection, fault, context);
+        }
+    }
+
+    /// A newer socket of the same client takes over: what is open fails.
+    pub(crate) fn supersede(
+        &mut self,
+        extension: &ExtensionId,
+        connection: &RelayConnectionId,
+        context: &mut RelayContext,
+    ) {
+        if let Some(known) = self.extensions.get_mut(extension) {
+            known.supersede(connection, context);
+        }
+    }
+
+    /// Queues a command.
+    pub(crate) fn forward(
+        &mut self,
+        extension: &ExtensionId,
+        command: Command,
+        context: &mut RelayContext,
+    ) {
+        match self.extensions.get_mut(extension) {
+            Some(known) => known.enqueue(command, context),
+            None => {
+                let fault = RelayFault::ExtensionGone(Delivered::No);
+                answer(command.connection, command.number, Err(fault), context);
             }
-            ToExtension::Detach { connection, reason } => {
-                if known.detach(&connection, context) {
-                    let params = json!({"connection_id": connection.as_str(), "reason": reason});
-                    known.send(
-                        messages::notification(messages::DISCONNECTED, &params),
-                        context,
-                    );
-                }
-                let detached = ToClients::Detached { connection };
-                context.exchange.to_clients(detached);
-                self.tell_connections(context);
-            }
-            ToExtension::Suspend { connection } => {
-                let fault = || RelayFault::Disconnected(Delivered::No);
-                known.fail_queued_of(&connection, fault, context);
-            }
-            ToExtension::Supersede { connection } => {
-                known.supersede(&connection, context);
-                context
-                    .exchange
-                    .to_clients(ToClients::Superseded { connection });
-            }
-            ToExtension::Command(command) => known.enqueue(*command, context),
-            ToExtension::ClientCount(count) => {
-                if self.client_count != count {
-                    self.client_count = count;
-                    self.tell_connections(context);
-                }
-            }
+        }
+    }
+
+    /// How many clients the user has.
+    pub(crate) fn set_client_count(&mut self, count: usize, context: &mut RelayContext) {
+        if self.client_count != count {
+            self.client_count = count;
+            self.tell_connections(context);
         }
     }
 
@@ -271,7 +361,7 @@ impl ExtensionSide {
         &mut self,
         socket: SocketId,
         budget: usize,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) -> SocketOutput {
         match self.at(socket) {
             Some((_, known)) => known.take(budget, context),
@@ -280,10 +370,15 @@ impl ExtensionSide {
     }
 
     /// Does what is due, and says when to call again.
-    pub(crate) fn tick(&mut self, context: &mut RelayContext<'_>) -> Duration {
+    pub(crate) fn tick(&mut self, context: &mut RelayContext) -> Duration {
         let now = context.now;
-        let settings = context.settings;
-        let mut next = now.elapsed + settings.status_interval;
+        let RelaySettings {
+            status_interval,
+            renew_before,
+            resume_window,
+            ..
+        } = context.settings;
+        let mut next = now.elapsed + status_interval;
         for (id, known) in &mut self.extensions {
             known.expire(context);
             if known.has_ready() {
@@ -305,7 +400,7 @@ impl ExtensionSide {
             }
             let renewal = now
                 .until_wall(known.expires_at)
-                .saturating_sub(settings.renew_before);
+                .saturating_sub(renew_before);
             let is_asked = known.asked_for_token.is_some_and(|(expiry, at)| {
                 expiry == known.expires_at && now.elapsed < at + ASK_AGAIN
             });
@@ -313,7 +408,7 @@ impl ExtensionSide {
                 known.ask_for_token(context);
             }
             if known.status_due <= now.elapsed {
-                known.status_due = now.elapsed + settings.status_interval;
+                known.status_due = now.elapsed + status_interval;
                 known.send(messages::status(known.connection_count(), now), context);
             }
             next = next
@@ -327,13 +422,13 @@ impl ExtensionSide {
         self.extensions.retain(|_, known| {
             let is_waited_for = known
                 .offline_since
-                .is_some_and(|since| now.elapsed < since + settings.resume_window);
+                .is_some_and(|since| now.elapsed < since + resume_window);
             known.socket.is_some() || known.connection_count() > 0 || is_waited_for
         });
         next
     }
 
-    pub(crate) fn close_all(&mut self, close: RelayClose, context: &mut RelayContext<'_>) {
+    pub(crate) fn close_all(&mut self, close: RelayClose, context: &mut RelayContext) {
         for known in self.extensions.values_mut() {
             known.send(
                 messages::notification(messages::SHUTTING_DOWN, &json!({})),
@@ -347,7 +442,7 @@ impl ExtensionSide {
         &mut self,
         socket: SocketId,
         close: RelayClose,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) {
         let Some((id, known)) = self.at(socket) else {
             return;
@@ -360,7 +455,7 @@ impl ExtensionSide {
     }
 
     /// Tells every extension how many connections there are, and whose its own are.
-    fn tell_connections(&mut self, context: &mut RelayContext<'_>) {
+    fn tell_connections(&mut self, context: &mut RelayContext) {
         let used: usize = self
             .extensions
             .values()
@@ -391,24 +486,28 @@ impl ExtensionSide {
     }
 }
 
-/// Tells the side of a command's client what became of it.
+/// A command is over.
 fn answer(
     connection: RelayConnectionId,
     number: u64,
-    outcome: Result<crate::exchange::AnswerBody, RelayFault>,
-    context: &mut RelayContext<'_>,
+    outcome: Result<AnswerBody, RelayFault>,
+    context: &mut RelayContext,
 ) {
-    context.exchange.to_clients(ToClients::Answer {
-        connection,
-        number,
-        outcome,
-    });
+    context
+        .extension_events
+        .push_back(ExtensionEvent::Answered {
+            connection,
+            number,
+            outcome,
+        });
 }
 
 /// A notification that reaches the client of one connection.
-fn notify(connection: &RelayConnectionId, message: &Message, context: &mut RelayContext<'_>) {
-    context.exchange.to_clients(ToClients::Notification {
-        connection: connection.clone(),
-        message: message.clone(),
-    });
+fn notify(connection: &RelayConnectionId, message: &Message, context: &mut RelayContext) {
+    context
+        .extension_events
+        .push_back(ExtensionEvent::Notification {
+            connection: connection.clone(),
+            message: message.clone(),
+        });
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use mcp_proxy_wire::terminal_text::sanitize;
+use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
 /// The longest `client_id` that is taken into an id, in bytes.
@@ -83,6 +84,18 @@ impl ExtensionId {
     /// The id as it stands in messages.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl Serialize for ExtensionId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl Serialize for RelayConnectionId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 

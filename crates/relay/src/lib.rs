@@ -5,9 +5,8 @@
 //! or into a tab of another connection.
 //!
 //! Everything here is a state machine: sockets are numbers, messages and the time come in, messages and closes are taken out of
-//! a queue for each socket. All state belongs to one user ([`UserRelay`]), so users never wait for each other. The two sides of
-//! a user, `client_side` and `extension_side`, know each other only through `exchange`, because they may
-//! sit in different processes one day.
+//! a queue for each socket. All state belongs to one user ([`UserRelay`]), so users never wait for each other. The side of a
+//! user's clients calls the side of the extensions, which answers with events.
 //!
 //! [`RelayDriver`] is the one part that waits: it carries out what the state machine decides.
 //!
@@ -21,7 +20,7 @@ mod command;
 mod context;
 mod counters;
 mod driver;
-mod exchange;
+mod extension_event;
 mod extension_side;
 mod fault;
 mod ids;
@@ -35,7 +34,7 @@ mod tabs;
 mod time;
 mod user;
 
-pub use audit::{AuditSink, AuditedAction, AuditedCommand, RelayAuditEvent};
+pub use audit::{AuditSink, AuditedAction, AuditedCommand, AuditedPeer, RelayAuditEvent};
 pub use client_side::NewClient;
 pub use counters::RelayCounters;
 pub use driver::{

@@ -28,7 +28,8 @@ pub enum SocketPath {
 }
 
 /// Who is at the other end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SocketRole {
     /// An MCP client.
     Client,

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::audit::RelayAuditEvent;
 use crate::client_side::{ClientSide, NewClient};
-use crate::context::{RelayContext, SharedRelayState};
+use crate::context::RelayContext;
 use crate::counters::RelayCounters;
 use crate::extension_side::{ExtensionSide, NewExtension};
 use crate::fault::RelayFault;
@@ -29,7 +29,7 @@ pub struct UserRelay {
     clock: RateClock,
     clients: ClientSide,
     extensions: ExtensionSide,
-    shared: SharedRelayState,
+    context: RelayContext,
     /// Sockets that another has replaced, until they are closed.
     replaced: FxHashMap<SocketId, Outbox>,
     next_tick: Duration,
@@ -46,7 +46,7 @@ impl UserRelay {
             name: name.to_owned(),
             clients: ClientSide::new(name, &settings, clock.clone()),
             extensions: ExtensionSide::default(),
-            shared: SharedRelayState::new(name, settings, ids),
+            context: RelayContext::new(name, settings, ids),
             replaced: FxHashMap::default(),
             next_tick: Duration::ZERO,
             clock,
@@ -59,8 +59,8 @@ impl UserRelay {
             let answer = RelayFault::SocketLimit.answer(new.request.as_ref());
             return self.turn_away(socket, Some(answer));
         }
-        self.run(now, |clients, _, context| {
-            clients.join(socket, new, context)
+        self.run(now, |clients, extensions, context| {
+            clients.join(socket, new, extensions, context);
         });
         self.next_tick = now.elapsed;
     }
@@ -71,7 +71,7 @@ impl UserRelay {
             return self.turn_away(socket, None);
         }
         let name = self.name.clone();
-        let named = match self.shared.settings.access {
+        let named = match self.context.settings.access {
             RelayAccess::Direct => &self.extensions.named(new),
             RelayAccess::Tokens => new,
         };
@@ -89,7 +89,7 @@ impl UserRelay {
         socket: SocketId,
         message: &Message,
     ) -> Option<Result<Credentials, RelayFault>> {
-        let access = self.shared.settings.access;
+        let access = self.context.settings.access;
         if self.clients.has(socket) {
             let is_handshake = opening::is_handshake(message);
             return is_handshake.then(|| opening::client_credentials(message, access));
@@ -107,7 +107,7 @@ impl UserRelay {
         now: RelayTime,
     ) {
         self.run(now, |clients, extensions, context| {
-            clients.renew(socket, credentials, expires_at, context);
+            clients.renew(socket, credentials, expires_at, extensions, context);
             extensions.renew(socket, expires_at);
         });
         self.next_tick = now.elapsed;
@@ -158,9 +158,16 @@ impl UserRelay {
         }
         self.run(now, |clients, extensions, context| {
             match clients.has(socket) {
-                true => clients.message(socket, message, context),
+                true => clients.message(socket, message, extensions, context),
                 false => extensions.message(socket, message, context),
             }
+        });
+    }
+
+    /// There was no memory for an extension's answer. `refusal` has its id.
+    pub fn answer_refused(&mut self, socket: SocketId, refusal: &Message, now: RelayTime) {
+        self.run(now, |_, extensions, context| {
+            extensions.answer_refused(socket, refusal, context);
         });
     }
 
@@ -182,7 +189,7 @@ impl UserRelay {
     pub fn socket_closed(&mut self, socket: SocketId, now: RelayTime) {
         self.replaced.remove(&socket);
         self.run(now, |clients, extensions, context| {
-            clients.leave(socket, context);
+            clients.leave(socket, extensions, context);
             extensions.leave(socket, "Extension closed", context);
         });
     }
@@ -190,7 +197,7 @@ impl UserRelay {
     /// Closes a socket after what is waiting for it, for example because its token was revoked.
     pub fn close(&mut self, socket: SocketId, close: RelayClose, now: RelayTime) {
         self.run(now, |clients, extensions, context| {
-            clients.close(socket, close, context);
+            clients.close(socket, close, extensions, context);
             extensions.close(socket, close, context);
         });
     }
@@ -203,12 +210,12 @@ impl UserRelay {
 
     /// Whether the user has as many sockets as allowed.
     fn is_full(&self) -> bool {
-        self.sockets().len() >= self.shared.settings.max_sockets
+        self.sockets().len() >= self.context.settings.max_sockets
     }
 
     /// Closes a socket that is one too many. An extension expects no answer.
     fn turn_away(&mut self, socket: SocketId, answer: Option<Message>) {
-        let counters = &mut self.shared.counters;
+        let counters = &mut self.context.counters;
         counters.count_fault(&RelayFault::SocketLimit);
         let mut outbox = Outbox::default();
         if let Some(answer) = answer {
@@ -216,14 +223,14 @@ impl UserRelay {
         }
         outbox.close(RelayClose::TryLater("too many sockets of this user"));
         self.replaced.insert(socket, outbox);
-        self.shared.sockets_with_output.push(socket);
+        self.context.sockets_with_output.push(socket);
     }
 
     /// The relay stops: everybody is told and closed.
     pub fn shut_down(&mut self, now: RelayTime) {
         self.run(now, |clients, extensions, context| {
             extensions.close_all(RelayClose::Restart, context);
-            clients.close_all(RelayClose::Restart, context);
+            clients.close_all(RelayClose::Restart, extensions, context);
         });
     }
 
@@ -231,7 +238,7 @@ impl UserRelay {
     pub fn tick(&mut self, now: RelayTime) {
         let next = self.run(now, |clients, extensions, context| {
             let next = extensions.tick(context);
-            next.min(clients.tick(context))
+            next.min(clients.tick(extensions, context))
         });
         self.next_tick = next;
     }
@@ -256,12 +263,12 @@ impl UserRelay {
 
     /// The sockets that may have something to write since the last call.
     pub fn take_sockets_with_output(&mut self) -> Vec<SocketId> {
-        std::mem::take(&mut self.shared.sockets_with_output)
+        std::mem::take(&mut self.context.sockets_with_output)
     }
 
     /// What the audit log is to be told since the last call.
     pub fn audit_events(&mut self) -> Vec<RelayAuditEvent> {
-        self.shared.audit.take()
+        self.context.audit.take()
     }
 
     /// Whether nobody is here and nobody can come back to anything.
@@ -285,36 +292,22 @@ impl UserRelay {
 
     /// What was counted.
     pub fn counters(&self) -> RelayCounters {
-        self.shared.counters
+        self.context.counters
     }
 
-    /// Lets the sides do something, and then lets them talk until neither has anything more to say.
+    /// Lets the sides do something, and tells clients what comes of it.
     fn run<T>(
         &mut self,
         now: RelayTime,
-        act: impl FnOnce(&mut ClientSide, &mut ExtensionSide, &mut RelayContext<'_>) -> T,
+        act: impl FnOnce(&mut ClientSide, &mut ExtensionSide, &mut RelayContext) -> T,
     ) -> T {
         self.clock.set(now.elapsed);
-        let mut context = self.shared.context(now);
-        let done = act(&mut self.clients, &mut self.extensions, &mut context);
-        loop {
-            if let Some((extension, message)) = self.shared.exchange.for_extensions.pop_front() {
-                let mut context = self.shared.context(now);
-                self.extensions.receive(&extension, message, &mut context);
-            } else if let Some(message) = self.shared.exchange.for_clients.pop_front() {
-                let mut context = self.shared.context(now);
-                self.clients.receive(message, &mut context);
-            } else {
-                break;
-            }
-        }
+        self.context.now = now;
+        let done = act(&mut self.clients, &mut self.extensions, &mut self.context);
+        self.clients.take_events(&mut self.context);
         // Whatever was begun has a deadline within this time.
-        let soon = now.elapsed
-            + self
-                .shared
-                .settings
-                .command_timeout
-                .min(self.shared.settings.resume_window);
+        let settings = &self.context.settings;
+        let soon = now.elapsed + settings.command_timeout.min(settings.resume_window);
         self.next_tick = self.next_tick.min(soon);
         done
     }

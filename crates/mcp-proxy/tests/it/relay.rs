@@ -407,7 +407,7 @@ fn ctl_stats_shows_what_was_counted() {
         "commands": 1, "answers": 1, "refused": 1, "denied": 0, "rate_limited": 0, "queue_full": 0,
         "too_large": 0, "connection_limit": 0, "socket_limit": 0, "admission_limit": 0,
         "refused_tokens": 1, "refused_pairings": 0, "timeouts": 0, "lost": 0, "late_answers": 0,
-        "unroutable": 0, "ignored": 0, "slow_readers": 0, "silent_peers": 0, "oversized": 0,
+        "ignored": 0, "slow_readers": 0, "silent_peers": 0, "oversized": 0,
     });
     assert_eq!(stats["relay"], expected, "{asked:?}");
     for name in ["extensions", "clients"] {

@@ -18,8 +18,6 @@ pub(super) struct ClientConnection {
     pub(super) socket: Option<SocketId>,
     /// Until when it can be resumed, while it is suspended.
     resume_until: Option<Duration>,
-    /// It is over, and its extension's side has not confirmed that yet.
-    is_ending: bool,
     pub(super) rate: CommandRate,
     /// The ids of open commands by their numbers, and what they mean.
     open: FxHashMap<u64, Id>,
@@ -29,7 +27,7 @@ pub(super) struct ClientConnection {
 /// All connections of a user.
 #[derive(Debug, Default)]
 pub(super) struct ClientConnections {
-    all: FxHashMap<RelayConnectionId, Box<ClientConnection>>,
+    all: FxHashMap<RelayConnectionId, ClientConnection>,
     /// Those that a socket can use, in the order of their `connect`.
     by_socket: FxHashMap<SocketId, Vec<RelayConnectionId>>,
 }
@@ -46,7 +44,6 @@ impl ClientConnection {
             extension,
             socket: Some(socket),
             resume_until: None,
-            is_ending: false,
             rate,
             open: FxHashMap::default(),
             open_keys: FxHashSet::default(),
@@ -78,7 +75,7 @@ impl ClientConnection {
     }
 
     fn is_suspended(&self) -> bool {
-        self.socket.is_none() && !self.is_ending
+        self.socket.is_none()
     }
 }
 
@@ -92,7 +89,7 @@ impl ClientConnections {
     }
 
     pub(super) fn get_mut(&mut self, id: &RelayConnectionId) -> Option<&mut ClientConnection> {
-        self.all.get_mut(id).map(Box::as_mut)
+        self.all.get_mut(id)
     }
 
     /// The connections that a socket can use.
@@ -134,7 +131,7 @@ impl ClientConnections {
         if let Some(socket) = connection.socket {
             self.by_socket.entry(socket).or_default().push(id.clone());
         }
-        self.all.insert(id, Box::new(connection));
+        self.all.insert(id, connection);
     }
 
     /// Gives a suspended connection to an extension back to its client: of several, the one that could be resumed for the
@@ -189,8 +186,8 @@ impl ClientConnections {
         extension: &ExtensionId,
         until: Duration,
     ) -> Vec<(RelayConnectionId, SocketId)> {
-        let theirs = |known: &ClientConnection| known.extension == *extension && !known.is_ending;
-        let ids = self.all.iter().filter(|(_, known)| theirs(known));
+        let theirs = self.all.iter();
+        let ids = theirs.filter(|(_, known)| known.extension == *extension);
         let mut ids: Vec<RelayConnectionId> = ids.map(|(id, _)| id.clone()).collect();
         ids.sort();
         let suspend = |id: RelayConnectionId| {
@@ -200,19 +197,16 @@ impl ClientConnections {
         ids.into_iter().filter_map(suspend).collect()
     }
 
-    /// A connection is over. It stays until its extension's side has said what became of its commands.
-    pub(super) fn end(&mut self, id: &RelayConnectionId) -> Option<ExtensionId> {
-        let connection = self.all.get_mut(id)?;
-        connection.is_ending = true;
-        let extension = connection.extension.clone();
-        if let Some(socket) = connection.socket {
-            self.unbind(socket, id);
-        }
-        Some(extension)
+    /// The extension that a connection leads to.
+    pub(super) fn extension_of(&self, id: &RelayConnectionId) -> Option<ExtensionId> {
+        Some(self.all.get(id)?.extension.clone())
     }
 
-    pub(super) fn remove(&mut self, id: &RelayConnectionId) -> Option<ClientConnection> {
-        self.all.remove(id).map(|known| *known)
+    pub(super) fn remove(&mut self, id: &RelayConnectionId) {
+        let removed = self.all.remove(id);
+        if let Some(socket) = removed.and_then(|known| known.socket) {
+            self.unbind(socket, id);
+        }
     }
 
     pub(super) fn take_suspended_of(
@@ -241,7 +235,7 @@ impl ClientConnections {
         is_taken: impl Fn(&ClientConnection) -> bool,
     ) -> Vec<(RelayConnectionId, ClientConnection)> {
         let taken = self.all.extract_if(|_, known| is_taken(known));
-        let mut taken: Vec<_> = taken.map(|(id, known)| (id, *known)).collect();
+        let mut taken: Vec<_> = taken.collect();
         taken.sort_by(|(one, _), (other, _)| one.cmp(other));
         taken
     }

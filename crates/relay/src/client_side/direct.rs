@@ -2,6 +2,7 @@
 
 use super::ClientSide;
 use crate::context::RelayContext;
+use crate::extension_side::ExtensionSide;
 use crate::fault::RelayFault;
 use crate::ids::SocketId;
 use crate::settings::RelayAccess;
@@ -11,20 +12,17 @@ impl ClientSide {
     pub(super) fn connect_directly(
         &mut self,
         socket: SocketId,
-        context: &mut RelayContext<'_>,
+        extensions: &mut ExtensionSide,
+        context: &mut RelayContext,
     ) -> Result<(), RelayFault> {
         let is_needed = context.settings.access == RelayAccess::Direct
             && self.connections.of_socket(socket).is_empty();
         if !is_needed {
             return Ok(());
         }
-        let mut online = self.directory.iter().filter(|(_, known)| known.is_online);
-        match (online.next(), online.next()) {
-            (Some((only, _)), None) => {
-                let only = only.clone();
-                self.connect(socket, only, context).map(drop)
-            }
-            _ => Ok(()),
+        match extensions.only_online().cloned() {
+            Some(only) => self.connect(socket, only, extensions, context).map(drop),
+            None => Ok(()),
         }
     }
 }

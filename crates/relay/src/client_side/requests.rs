@@ -5,10 +5,10 @@ use serde_json::json;
 
 use super::ClientSide;
 use super::connections::ClientConnection;
-use super::departures::detach;
+use super::disconnects::{CLIENT_LEFT, detach};
 use crate::command::{self, ClientRequest, Command, UnusableMessage};
 use crate::context::RelayContext;
-use crate::exchange::ToExtension;
+use crate::extension_side::ExtensionSide;
 use crate::fault::RelayFault;
 use crate::ids::{ExtensionId, SocketId};
 use crate::messages;
@@ -19,13 +19,11 @@ impl ClientSide {
         &mut self,
         socket: SocketId,
         message: Message,
-        context: &mut RelayContext<'_>,
+        extensions: &mut ExtensionSide,
+        context: &mut RelayContext,
     ) {
-        if self
-            .sockets
-            .get(&socket)
-            .is_none_or(|known| known.is_closing())
-        {
+        let known = self.sockets.get(&socket);
+        if known.is_none_or(|known| known.outbox.is_closing()) {
             return;
         }
         let (id, request) = match command::read(&message) {
@@ -43,15 +41,17 @@ impl ClientSide {
             _ => self.control_rate.count().map(|()| request),
         });
         let done = request.and_then(|request| match request {
-            ClientRequest::List { with_offline } => Ok(Some(self.list(with_offline))),
-            ClientRequest::Connect(extension) => self.connect(socket, extension, context).map(Some),
+            ClientRequest::List { with_offline } => Ok(Some(extensions.list(with_offline))),
+            ClientRequest::Connect(extension) => self
+                .connect(socket, extension, extensions, context)
+                .map(Some),
             ClientRequest::Disconnect { connection } => {
-                self.disconnect(socket, id.clone(), connection.as_deref(), context)?;
+                self.disconnect(socket, &id, connection.as_deref(), extensions, context)?;
                 Ok(None)
             }
             ClientRequest::Forward { method, connection } => {
                 let command = (id.clone(), method, message);
-                self.forward(socket, command, connection.as_deref(), context)?;
+                self.forward(socket, command, connection.as_deref(), extensions, context)?;
                 Ok(None)
             }
         });
@@ -68,36 +68,25 @@ impl ClientSide {
         socket: SocketId,
         id: Option<&Id>,
         fault: &RelayFault,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) {
         context.counters.count_fault(fault);
         self.send(socket, fault.answer(id), context);
-    }
-
-    fn list(&self, with_offline: bool) -> serde_json::Value {
-        let shown = self
-            .directory
-            .iter()
-            .filter(|(_, known)| known.is_online || with_offline)
-            .map(|(id, known)| json!({"id": id.as_str(), "name": known.name, "connected": known.is_online}));
-        json!({"extensions": shown.collect::<Vec<_>>()})
     }
 
     pub(super) fn connect(
         &mut self,
         socket: SocketId,
         extension: ExtensionId,
-        context: &mut RelayContext<'_>,
+        extensions: &mut ExtensionSide,
+        context: &mut RelayContext,
     ) -> Result<serde_json::Value, RelayFault> {
         let is_connected = !self.connections.of_socket(socket).is_empty();
         if is_connected && !context.settings.multi_connection {
             return Err(RelayFault::AlreadyConnected);
         }
-        let known = self
-            .directory
-            .get(&extension)
-            .filter(|known| known.is_online);
-        let name = known.ok_or(RelayFault::ExtensionNotFound)?.name.clone();
+        let name = extensions.name_of_online(&extension);
+        let name = name.ok_or(RelayFault::ExtensionNotFound)?.to_owned();
         let client = match self.sockets.get(&socket) {
             Some(known) => known.client.clone(),
             None => return Err(RelayFault::NotAuthenticated),
@@ -108,7 +97,7 @@ impl ClientSide {
                 // A client with one connection has chosen another browser: what it had suspended is over.
                 if !context.settings.multi_connection {
                     for (id, suspended) in self.connections.take_suspended_of(&client) {
-                        detach(id, &suspended.extension, "MCP client disconnected", context);
+                        detach(&id, &suspended.extension, CLIENT_LEFT, extensions, context);
                     }
                 }
                 if self.connections.len() >= context.settings.max_connections {
@@ -124,11 +113,7 @@ impl ClientSide {
         context
             .audit
             .connected(&client, &id, &extension, context.now);
-        let attach = ToExtension::Attach {
-            connection: id.clone(),
-            client,
-        };
-        context.exchange.to_extension(&extension, attach);
+        extensions.attach(&extension, id.clone(), client, context);
         Ok(json!({
             "connection_id": id.as_str(),
             "extension_id": extension.as_str(),
@@ -141,10 +126,11 @@ impl ClientSide {
         socket: SocketId,
         (id, method, message): (Id, String, Message),
         named: Option<&str>,
-        context: &mut RelayContext<'_>,
+        extensions: &mut ExtensionSide,
+        context: &mut RelayContext,
     ) -> Result<(), RelayFault> {
-        self.connect_directly(socket, context)?;
-        let settings = context.settings;
+        self.connect_directly(socket, extensions, context)?;
+        let settings = &context.settings;
         if self.connections.has_open(socket, &id) {
             return Err(RelayFault::InvalidRequest("a request with this id is open"));
         }
@@ -179,8 +165,7 @@ impl ClientSide {
         };
         let extension = connection.extension.clone();
         context.audit.begin(&command, &extension, context.now);
-        let message = ToExtension::Command(Box::new(command));
-        context.exchange.to_extension(&extension, message);
+        extensions.forward(&extension, command, context);
         Ok(())
     }
 }

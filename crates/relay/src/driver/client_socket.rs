@@ -52,7 +52,7 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, socket: Authe
             driver: Arc::clone(driver),
             user: Arc::clone(&user),
             id,
-            early: with_room_for_one(early),
+            early,
             tokens: KnownTokens::new(&token),
         }),
         writer: Box::new(ToClient {
@@ -82,8 +82,6 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, socket: Authe
             has_left,
         },
     );
-    // Nobody asks for them again, and a socket may be open for days.
-    drop((name, token));
     let end: CarryEnd = carry(
         &connection,
         client,
@@ -164,9 +162,7 @@ impl CredentialFilter {
         let access = driver.options.settings.access;
         match opening::client_credentials(handshake, access) {
             Ok(credentials) => {
-                // Boxed, because it is rare and every client would have room for it.
-                let renewal = Box::pin(opening_socket::renew(driver, user, self.id, &credentials));
-                let is_good = renewal.await;
+                let is_good = opening_socket::renew(driver, user, self.id, &credentials).await;
                 if is_good && access == RelayAccess::Tokens {
                     self.tokens.renew(&credentials.token);
                 }
@@ -193,13 +189,6 @@ impl CredentialFilter {
             relay.refuse_request(self.id, id.as_ref(), fault, now)
         });
     }
-}
-
-/// Most clients never have more than one message at once, and a vector begins with room for four.
-fn with_room_for_one(frames: Vec<Frame>) -> Vec<Frame> {
-    let mut room = Vec::with_capacity(1);
-    room.extend(frames);
-    room
 }
 
 fn is_handshake(frame: &Frame) -> bool {

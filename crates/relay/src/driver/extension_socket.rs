@@ -19,13 +19,8 @@ pub(super) async fn serve(driver: &Arc<RelayDriver>, id: SocketId, socket: Authe
         handle,
         early,
         output_ready,
-        caller,
-        name,
-        token,
-        role: _,
+        ..
     } = socket;
-    // Nobody asks for them again, and a socket may be open for days.
-    drop((caller, name, token));
     let (mut reader, mut writer) = (link.reader, link.writer);
     let begun_before = handle.messages_begun();
     let end = {
@@ -59,7 +54,13 @@ async fn read(
             _ => None,
         });
         take_messages(driver, user, id, messages).await;
-        if let Err(end) = reader.read(&mut frames).await {
+        let read = reader.read(&mut frames).await;
+        for refusal in reader.refusals() {
+            user.change(driver.now(), |relay, now| {
+                relay.answer_refused(id, &refusal, now)
+            });
+        }
+        if let Err(end) = read {
             return end;
         }
     }
@@ -86,8 +87,7 @@ async fn take_messages(
         });
         is_done = shown.is_none();
         if let Some(Ok(credentials)) = shown {
-            // Boxed, because it is rare and every extension would have room for it.
-            Box::pin(opening_socket::renew(driver, user, id, &credentials)).await;
+            opening_socket::renew(driver, user, id, &credentials).await;
         }
     }
 }

@@ -15,7 +15,7 @@ static NAMES_END: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("oken\""))
 /// The tokens that a socket has shown and that may still be valid: the last one, and the one before it.
 pub(super) struct KnownTokens {
     last: Finder<'static>,
-    previous: Option<Box<Finder<'static>>>,
+    previous: Option<Finder<'static>>,
 }
 
 impl KnownTokens {
@@ -31,14 +31,13 @@ impl KnownTokens {
     pub(super) fn renew(&mut self, token: &str) {
         if self.last.needle() != token.as_bytes() {
             let renewed = Finder::new(token).into_owned();
-            let previous = std::mem::replace(&mut self.last, renewed);
-            self.previous = Some(Box::new(previous));
+            self.previous = Some(std::mem::replace(&mut self.last, renewed));
         }
     }
 
     /// Whether a text contains one of them.
     pub(super) fn are_in(&self, text: &[u8]) -> bool {
-        let known = [Some(&self.last), self.previous.as_deref()].into_iter();
+        let known = [Some(&self.last), self.previous.as_ref()].into_iter();
         known
             .flatten()
             .filter(|token| !token.needle().is_empty())

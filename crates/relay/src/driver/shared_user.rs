@@ -28,8 +28,7 @@ pub(super) struct SharedUser {
 
 struct UserState {
     relay: UserRelay,
-    /// Boxed: a map has room for four at first, and most users have one or two.
-    sockets: FxHashMap<SocketId, Box<OpenSocket>>,
+    sockets: FxHashMap<SocketId, OpenSocket>,
     /// Where the user is among [`DueUsers`].
     due: Option<Duration>,
 }
@@ -119,7 +118,7 @@ impl SharedUser {
             writer: Arc::clone(&writer),
             token,
         };
-        lock(&self.state).sockets.insert(socket, Box::new(open));
+        lock(&self.state).sockets.insert(socket, open);
         writer
     }
 

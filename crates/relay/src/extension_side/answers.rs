@@ -9,7 +9,7 @@ use super::own_tab::may_have_current_tab;
 use super::plain_ids::is_plain;
 use super::{answer, notify};
 use crate::context::RelayContext;
-use crate::exchange::AnswerBody;
+use crate::extension_event::AnswerBody;
 use crate::fault::{Delivered, RelayFault};
 use crate::messages::{self, AnsweredRequest};
 use crate::tabs::{self, CurrentTab, TabUse};
@@ -19,7 +19,7 @@ const UNNAMED_ERROR: i64 = -32000;
 
 impl Extension {
     /// An answer to a command, or to a question of the relay's own.
-    pub(super) fn answer(&mut self, message: &Message, context: &mut RelayContext<'_>) {
+    pub(super) fn answer(&mut self, message: &Message, context: &mut RelayContext) {
         let Some(key) = message.id().map(|id: Id| id.key()) else {
             context.counters.ignored += 1;
             return;
@@ -64,10 +64,23 @@ impl Extension {
         answer(sent.connection, sent.number, outcome, context);
     }
 
+    /// A command has an answer that cannot be read.
+    pub(super) fn refuse_answer(
+        &mut self,
+        key: &IdKey,
+        fault: RelayFault,
+        context: &mut RelayContext,
+    ) {
+        if let Some(sent) = self.finish_sent(key) {
+            self.forget_current(&sent);
+            answer(sent.connection, sent.number, Err(fault), context);
+        }
+    }
+
     /// A command is answered, one way or the other.
     fn finish_sent(&mut self, key: &IdKey) -> Option<SentCommand> {
-        let sent = self.sent.remove(key)?;
-        self.proven = self.proven.max(sent.place);
+        let sent = self.commands.open.remove(key)?;
+        self.commands.proven = self.commands.proven.max(sent.place);
         if let Some(known) = self.connections.get_mut(&sent.connection)
             && sent.tab_use.acquires()
         {
@@ -185,13 +198,8 @@ impl Extension {
         }
     }
 
-    fn answered_question(
-        &mut self,
-        number: u64,
-        message: &Message,
-        context: &mut RelayContext<'_>,
-    ) {
-        let Some((question, _)) = self.questions.remove(&number) else {
+    fn answered_question(&mut self, number: u64, message: &Message, context: &mut RelayContext) {
+        let Some((question, _)) = self.questions.open.remove(&number) else {
             context.counters.late_answers += 1;
             // It may have been a selection.
             self.note_attached(None);
@@ -222,7 +230,7 @@ impl Extension {
     }
 
     /// A notification. Clients get one kind; the others are only counted.
-    pub(super) fn notification(&mut self, message: &Message, context: &mut RelayContext<'_>) {
+    pub(super) fn notification(&mut self, message: &Message, context: &mut RelayContext) {
         match message.method().as_deref() {
             Some(messages::TAB_INFO_UPDATE) => {}
             method => {

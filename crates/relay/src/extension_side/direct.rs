@@ -3,7 +3,7 @@
 use mcp_proxy_wire::Message;
 
 use super::{ExtensionSide, NewExtension};
-use crate::ids::SocketId;
+use crate::ids::{ExtensionId, SocketId};
 use crate::opening;
 
 impl ExtensionSide {
@@ -23,7 +23,7 @@ impl ExtensionSide {
             let numbered = (2_u64..).map(|number| format!("{base}-{number}"));
             let mut candidates = std::iter::once(base.clone()).chain(numbered);
             candidates
-                .find(|id| !self.is_online(&format!("ext-{id}")))
+                .find(|id| !self.is_online(&ExtensionId::named(&format!("ext-{id}"))))
                 .unwrap_or(base)
         });
         named
@@ -48,21 +48,13 @@ impl ExtensionSide {
     pub(crate) fn taken(&self, socket: SocketId) -> u64 {
         let mut all = self.extensions.values();
         let known = all.find(|known| known.socket == Some(socket));
-        known.map_or(0, |known| known.taken)
+        known.map_or(0, |known| known.commands.taken)
     }
 
     /// The same socket joined before, and its writer had taken this many messages by then.
     pub(crate) fn add_taken(&mut self, socket: SocketId, before: u64) {
         if let Some((_, known)) = self.at(socket) {
-            known.taken += before;
+            known.commands.taken += before;
         }
-    }
-
-    fn is_online(&self, id: &str) -> bool {
-        let mut online = self
-            .extensions
-            .iter()
-            .filter(|(_, known)| known.socket.is_some());
-        online.any(|(known, _)| known.as_str() == id)
     }
 }

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use mcp_proxy_wire::{Id, IdKey, Message};
 use rustc_hash::FxHashMap;
 
-use super::abandoned::AbandonedCommand;
-use super::attached::{AttachedConnection, QueuedCommand};
+use super::attached_connection::{AttachedConnection, QueuedCommand};
+use super::cancelled_commands::CancelledCommand;
+use super::command_queue::ConnectionTurns;
 use super::plain_ids::PlainIds;
 use super::shared_debugger::{SharedDebugger, TabSwitch};
-use super::turns::Turns;
 use super::{NewExtension, answer};
 use crate::command::Command;
 use crate::context::RelayContext;
@@ -39,26 +39,37 @@ pub(super) struct Extension {
     pub(super) asked_for_token: Option<(i64, Duration)>,
     /// One connection at a time has ids without a prefix, as in direct mode.
     preserves_ids: bool,
-    pub(super) connections: FxHashMap<RelayConnectionId, Box<AttachedConnection>>,
+    pub(super) connections: FxHashMap<RelayConnectionId, AttachedConnection>,
     /// The connection whose ids have no prefix.
     pub(super) plain_ids: PlainIds,
-    pub(super) turns: Turns,
-    /// How many messages the socket's writer has taken, and how many of these were begun, once nothing more is written.
-    pub(super) taken: u64,
-    pub(super) begun: Option<u64>,
+    pub(super) turns: ConnectionTurns,
     pub(super) tabs: TabOwners,
     /// Set for an extension that attaches to one tab for all clients.
     pub(super) debugger: Option<SharedDebugger>,
-    /// Commands that were sent and not answered, by the id that the extension knows.
-    pub(super) sent: FxHashMap<IdKey, SentCommand>,
+    pub(super) commands: SentCommands,
+    pub(super) questions: RelayQuestions,
+}
+
+/// The commands that an extension was sent.
+#[derive(Debug, Default)]
+pub(super) struct SentCommands {
+    /// Those that are not answered, by the id that the extension knows.
+    pub(super) open: FxHashMap<IdKey, SentCommand>,
     /// Those that nobody waits for any more.
-    pub(super) abandoned: FxHashMap<IdKey, AbandonedCommand>,
-    /// The relay's own questions.
-    pub(super) questions: FxHashMap<u64, (RelayQuestion, Duration)>,
-    last_question: u64,
+    pub(super) cancelled: FxHashMap<IdKey, CancelledCommand>,
     /// The number of the command that was sent last, and of the last that the extension has certainly received.
-    pub(super) last_sent: u64,
+    pub(super) last: u64,
     pub(super) proven: u64,
+    /// How many messages the socket's writer has taken, and how many of these were begun, once nothing more is written.
+    pub(super) taken: u64,
+    pub(super) begun: Option<u64>,
+}
+
+/// The relay's own questions, with their deadlines.
+#[derive(Debug, Default)]
+pub(super) struct RelayQuestions {
+    pub(super) open: FxHashMap<u64, (RelayQuestion, Duration)>,
+    last: u64,
 }
 
 /// A command that an extension was sent.
@@ -93,13 +104,8 @@ pub(super) enum RelayQuestion {
 
 impl Extension {
     /// A new socket of this extension.
-    pub(super) fn open(
-        &mut self,
-        socket: SocketId,
-        new: &NewExtension,
-        context: &RelayContext<'_>,
-    ) {
-        let settings = context.settings;
+    pub(super) fn open(&mut self, socket: SocketId, new: &NewExtension, context: &RelayContext) {
+        let settings = &context.settings;
         self.preserves_ids = settings.id_mode.preserves(new.id_mode, settings.access);
         self.socket = Some(socket);
         self.offline_since = None;
@@ -107,9 +113,9 @@ impl Extension {
         self.is_silent = is_direct && new.name.is_none();
         self.expires_at = new.expires_at;
         self.status_due = context.now.elapsed + context.settings.status_interval;
-        self.questions.clear();
-        self.taken = 0;
-        self.begun = None;
+        self.questions.open.clear();
+        self.commands.taken = 0;
+        self.commands.begun = None;
         let is_shared = context.settings.shared_debugger || self.debugger.is_some();
         self.debugger = is_shared.then(SharedDebugger::default);
         if !is_shared && self.connections.len() > 1 {
@@ -119,11 +125,11 @@ impl Extension {
             }
         }
         // `proxy:1` was the question that it has answered. Numbers of an older socket are not used again: it may still answer them.
-        self.last_question = self.last_question.max(1);
+        self.questions.last = self.questions.last.max(1);
         self.asked_for_token = None;
     }
 
-    pub(super) fn send(&mut self, message: Message, context: &mut RelayContext<'_>) {
+    pub(super) fn send(&mut self, message: Message, context: &mut RelayContext) {
         let Some(socket) = self.socket else {
             return;
         };
@@ -136,7 +142,7 @@ impl Extension {
         self.outbox.push(message);
     }
 
-    pub(super) fn close(&mut self, close: RelayClose, context: &mut RelayContext<'_>) {
+    pub(super) fn close(&mut self, close: RelayClose, context: &mut RelayContext) {
         if let Some(socket) = self.socket {
             self.outbox.close(close);
             context.sockets_with_output.push(socket);
@@ -158,7 +164,7 @@ impl Extension {
         if !self.connections.contains_key(&connection) {
             self.choose_ids(&connection);
         }
-        let new = || Box::new(AttachedConnection::new(client));
+        let new = || AttachedConnection::new(client);
         self.connections.entry(connection).or_insert_with(new);
     }
 
@@ -179,7 +185,7 @@ impl Extension {
     pub(super) fn detach(
         &mut self,
         connection: &RelayConnectionId,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) -> bool {
         self.fail_all_of(connection, RelayFault::Disconnected, context);
         self.tabs.release_all(connection);
@@ -194,7 +200,7 @@ impl Extension {
         Some(plain.unwrap_or_else(|| known.mapped_id(connection, id)))
     }
 
-    pub(super) fn enqueue(&mut self, command: Command, context: &mut RelayContext<'_>) {
+    pub(super) fn enqueue(&mut self, command: Command, context: &mut RelayContext) {
         let (connection, number) = (command.connection.clone(), command.number);
         if let Err(fault) = self.try_enqueue(command, context) {
             answer(connection, number, Err(fault), context);
@@ -204,7 +210,7 @@ impl Extension {
     fn try_enqueue(
         &mut self,
         command: Command,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) -> Result<(), RelayFault> {
         let socket = self
             .socket
@@ -228,19 +234,22 @@ impl Extension {
     }
 
     pub(super) fn next_deadline(&self, now: Duration) -> Option<Duration> {
-        let sent = self.sent.values().map(|sent| sent.deadline);
-        let questions = self.questions.values().map(|(_, deadline)| *deadline);
+        let sent = self.commands.open.values().map(|sent| sent.deadline);
+        let questions = self.questions.open.values().map(|(_, deadline)| *deadline);
         let connections = self.connections.values();
         let queued = connections.filter_map(|known| Some(known.queue.front()?.deadline));
-        let abandoned = self.next_abandoned(now);
-        sent.chain(questions).chain(queued).chain(abandoned).min()
+        let cancelled = self.next_cancelled(now);
+        sent.chain(questions).chain(queued).chain(cancelled).min()
     }
 
     pub(super) fn asks_for_token(&self, number: u64) -> bool {
-        matches!(self.questions.get(&number), Some((RelayQuestion::Token, _)))
+        matches!(
+            self.questions.open.get(&number),
+            Some((RelayQuestion::Token, _))
+        )
     }
 
-    pub(super) fn ask_for_token(&mut self, context: &mut RelayContext<'_>) {
+    pub(super) fn ask_for_token(&mut self, context: &mut RelayContext) {
         self.asked_for_token = Some((self.expires_at, context.now.elapsed));
         let number = self.ask(RelayQuestion::Token, context);
         self.send(opening::authenticate(number), context);
@@ -249,21 +258,22 @@ impl Extension {
     pub(super) fn ask_for_tabs(
         &mut self,
         connection: &RelayConnectionId,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) -> Message {
         let number = self.ask(RelayQuestion::Tabs(connection.clone()), context);
         messages::request(&messages::relay_id(number), messages::GET_TABS, Some(b"{}"))
     }
 
-    pub(super) fn ask(&mut self, question: RelayQuestion, context: &RelayContext<'_>) -> u64 {
-        self.last_question += 1;
+    pub(super) fn ask(&mut self, question: RelayQuestion, context: &RelayContext) -> u64 {
+        self.questions.last += 1;
         let patience = context
             .settings
             .command_timeout
             .min(super::QUESTION_DEADLINE);
         let deadline = context.now.elapsed + patience;
         self.questions
-            .insert(self.last_question, (question, deadline));
-        self.last_question
+            .open
+            .insert(self.questions.last, (question, deadline));
+        self.questions.last
     }
 }

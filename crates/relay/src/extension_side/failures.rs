@@ -1,7 +1,7 @@
 //! Commands that get no answer: their socket is lost, their client has left, or their time is up.
 
 use super::answer;
-use super::attached::QueuedCommand;
+use super::attached_connection::QueuedCommand;
 use super::extension::{Extension, RelayQuestion, SentCommand};
 use crate::context::RelayContext;
 use crate::fault::{Delivered, RelayFault};
@@ -12,12 +12,12 @@ impl Extension {
     pub(super) fn fail_everything(
         &mut self,
         fault: impl Fn(Delivered) -> RelayFault,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) {
-        let sent = std::mem::take(&mut self.sent);
+        let sent = std::mem::take(&mut self.commands.open);
         for (id, command) in &sent {
             // It may be carried out and answered all the same, even on another socket.
-            self.abandon(id.clone(), command);
+            self.cancel(id.clone(), command);
         }
         self.fail(sent.into_values().collect(), &fault, context);
         let connections: Vec<_> = self.connections.keys().cloned().collect();
@@ -27,20 +27,26 @@ impl Extension {
         for known in self.connections.values_mut() {
             known.forget_acquiring();
         }
-        self.questions.clear();
+        self.questions.open.clear();
     }
 
     fn fail(
         &mut self,
         mut sent: Vec<SentCommand>,
         fault: impl Fn(Delivered) -> RelayFault,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) {
         sent.sort_by_key(|command| command.place);
         for command in sent {
             let delivered = match command.place {
-                place if place <= self.proven => Delivered::Yes,
-                _ if self.begun.is_some_and(|begun| command.message > begun) => Delivered::No,
+                place if place <= self.commands.proven => Delivered::Yes,
+                _ if self
+                    .commands
+                    .begun
+                    .is_some_and(|begun| command.message > begun) =>
+                {
+                    Delivered::No
+                }
                 _ => Delivered::Unknown,
             };
             answer(
@@ -56,7 +62,7 @@ impl Extension {
         &mut self,
         connection: &RelayConnectionId,
         fault: impl Fn() -> RelayFault,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) {
         self.forget_listing(connection);
         let Some(known) = self.connections.get_mut(connection) else {
@@ -69,11 +75,7 @@ impl Extension {
     }
 
     /// A newer socket of the client takes over: what the older one waits for has failed.
-    pub(super) fn supersede(
-        &mut self,
-        connection: &RelayConnectionId,
-        context: &mut RelayContext<'_>,
-    ) {
+    pub(super) fn supersede(&mut self, connection: &RelayConnectionId, context: &mut RelayContext) {
         let fault = |delivered| RelayFault::Superseded("client", delivered);
         self.fail_all_of(connection, fault, context);
         if let Some(known) = self.connections.get_mut(connection) {
@@ -86,14 +88,15 @@ impl Extension {
         &mut self,
         connection: &RelayConnectionId,
         fault: impl Fn(Delivered) -> RelayFault,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) {
         let sent: Vec<_> = self
-            .sent
+            .commands
+            .open
             .extract_if(|_, sent| sent.connection == *connection)
             .collect();
         for (id, command) in &sent {
-            self.abandon(id.clone(), command);
+            self.cancel(id.clone(), command);
         }
         let sent = sent.into_iter().map(|(_, command)| command).collect();
         self.fail(sent, &fault, context);
@@ -101,14 +104,15 @@ impl Extension {
     }
 
     /// Fails what was not answered in time.
-    pub(super) fn expire(&mut self, context: &mut RelayContext<'_>) {
+    pub(super) fn expire(&mut self, context: &mut RelayContext) {
         let now = context.now.elapsed;
         let late: Vec<_> = self
-            .sent
+            .commands
+            .open
             .extract_if(|_, sent| sent.deadline <= now)
             .collect();
         for (id, command) in &late {
-            self.abandon(id.clone(), command);
+            self.cancel(id.clone(), command);
             if let Some(known) = self.connections.get_mut(&command.connection)
                 && command.tab_use.acquires()
             {
@@ -127,7 +131,7 @@ impl Extension {
     }
 
     /// Commands that an extension did not take in time were not delivered.
-    fn expire_queued(&mut self, context: &mut RelayContext<'_>) {
+    fn expire_queued(&mut self, context: &mut RelayContext) {
         let now = context.now.elapsed;
         let mut late = Vec::new();
         for (connection, known) in &self.connections {
@@ -142,10 +146,11 @@ impl Extension {
         }
     }
 
-    fn expire_questions(&mut self, context: &mut RelayContext<'_>) {
+    fn expire_questions(&mut self, context: &mut RelayContext) {
         let now = context.now.elapsed;
         let late: Vec<_> = self
             .questions
+            .open
             .extract_if(|_, (_, deadline)| *deadline <= now)
             .collect();
         for (_, (question, _)) in late {
@@ -169,7 +174,7 @@ impl Extension {
         &mut self,
         connection: &RelayConnectionId,
         fault: RelayFault,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) {
         self.forget_listing(connection);
         let Some(known) = self.connections.get_mut(connection) else {
@@ -185,6 +190,7 @@ impl Extension {
     fn forget_listing(&mut self, connection: &RelayConnectionId) {
         let is_theirs = |question: &RelayQuestion| matches!(question, RelayQuestion::Tabs(theirs) if theirs == connection);
         self.questions
+            .open
             .retain(|_, (question, _)| !is_theirs(question));
         if let Some(known) = self.connections.get_mut(connection) {
             known.is_asking = false;

@@ -2,7 +2,7 @@
 
 use mcp_proxy_wire::Id;
 
-use super::attached::UsedIds;
+use super::attached_connection::UsedIds;
 use crate::command::{id_text, is_preservable};
 use crate::ids::RelayConnectionId;
 

@@ -46,7 +46,7 @@ impl Extension {
         connection: &RelayConnectionId,
         tab_use: TabUse,
         tab: Option<&TabId>,
-        context: &RelayContext<'_>,
+        context: &RelayContext,
     ) -> DebuggerTurn {
         let Some(debugger) = &self.debugger else {
             return DebuggerTurn::Ready;
@@ -65,10 +65,10 @@ impl Extension {
         }
         let is_attached = tab.is_some() && debugger.attached.as_ref() == tab;
         let now = context.now.elapsed;
-        let sent = self.sent.values().map(|sent| sent.tab_use);
-        let abandoned = self.abandoned.values();
-        let abandoned = abandoned.filter(|command| now < command.deadline);
-        let mut open = sent.chain(abandoned.map(|command| command.tab_use));
+        let sent = self.commands.open.values().map(|sent| sent.tab_use);
+        let cancelled = self.commands.cancelled.values();
+        let cancelled = cancelled.filter(|command| now < command.deadline);
+        let mut open = sent.chain(cancelled.map(|command| command.tab_use));
         let must_wait = match tab_use.moves_debugger() || !is_attached {
             true => open.any(TabUse::uses_debugger),
             false => open.any(TabUse::moves_debugger),
@@ -109,6 +109,7 @@ impl Extension {
             )
         };
         self.questions
+            .open
             .values()
             .any(|(question, _)| is_switch(question))
     }
@@ -117,7 +118,7 @@ impl Extension {
         &mut self,
         connection: &RelayConnectionId,
         tab: TabId,
-        context: &RelayContext<'_>,
+        context: &RelayContext,
     ) -> Message {
         let known = self.connections.get(connection);
         let next = known.and_then(|known| known.queue.front());
@@ -135,7 +136,7 @@ impl Extension {
         &mut self,
         switch: TabSwitch,
         answer: &Message,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) {
         let listed = tabs::listed_tabs(answer).unwrap_or_default();
         let is_wanted =
@@ -155,7 +156,7 @@ impl Extension {
         &mut self,
         switch: TabSwitch,
         answer: &Message,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) {
         let attached = tabs::answered_tab(answer).map(|tab| tab.id);
         let is_wanted = attached.as_ref() == Some(&switch.tab);
@@ -170,7 +171,7 @@ impl Extension {
         &mut self,
         switch: &TabSwitch,
         fault: impl Fn(Delivered) -> RelayFault,
-        context: &mut RelayContext<'_>,
+        context: &mut RelayContext,
     ) {
         let known = self.connections.get(&switch.connection);
         let next = known.and_then(|known| known.queue.front());

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use mcp_proxy_relay::{
-    AuditedAction, AuditedCommand, IdSource, NewClient, NewExtension, RelayAuditEvent, RelayClose,
-    RelaySettings, RelayTime, SocketId, UserRelay,
+    AuditedAction, AuditedCommand, AuditedPeer, IdSource, NewClient, NewExtension, RelayAuditEvent,
+    RelayClose, RelaySettings, RelayTime, SocketId, UserRelay,
 };
 
 use crate::scenes::{CONNECTED, WITH_TAB};
@@ -24,6 +24,13 @@ fn told(conversation: &mut Conversation) -> Vec<String> {
     events.iter().map(short).collect()
 }
 
+fn named_peer(peer: &AuditedPeer) -> String {
+    match peer {
+        AuditedPeer::Client { client } => format!("Client {client}"),
+        AuditedPeer::Extension { extension } => format!("Extension {extension}"),
+    }
+}
+
 fn short(event: &RelayAuditEvent) -> String {
     assert_eq!(event.user.as_deref(), Some("ada"));
     let named = |command: &AuditedCommand| {
@@ -37,8 +44,8 @@ fn short(event: &RelayAuditEvent) -> String {
             extension,
         } => format!("connected {client} {connection} {}", extension.as_str()),
         AuditedAction::Disconnected { connection, .. } => format!("disconnected {connection}"),
-        AuditedAction::Closed { role, id, reason } => format!("closed {role:?} {id} {reason}"),
-        AuditedAction::TakenOver { role, id } => format!("taken over {role:?} {id}"),
+        AuditedAction::Closed { peer, reason } => format!("closed {} {reason}", named_peer(peer)),
+        AuditedAction::TakenOver(peer) => format!("taken over {}", named_peer(peer)),
         AuditedAction::Denied { command, policy } => format!("denied {} {policy}", named(command)),
         AuditedAction::Finished {
             command,

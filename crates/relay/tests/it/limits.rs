@@ -300,6 +300,25 @@ fn a5_an_answer_without_room_fails_alone() {
 }
 
 #[test]
+fn a5_an_answer_that_could_not_be_read_fails_its_command() {
+    let mut conversation = play_with(RelaySettings::default(), CONNECTED);
+    conversation.continue_with(
+        r#"
+        A> {"id":3,"method":"getTabs"}
+        E< {"id":"conn-1:3"}
+        "#,
+    );
+    let (extension, now) = (conversation.socket("E"), conversation.now());
+    let refusal = Message::parse(r#"{"id":"conn-1:3","error":{"code":-31015,"message":""}}"#);
+    conversation.relay.answer_refused(extension, &refusal, now);
+    conversation.continue_with(
+        r#"
+        A< {"id":3,"error":{"code":-32006,"data":{"reason":"no_room","delivered":true}}}
+        "#,
+    );
+}
+
+#[test]
 fn a5_a_client_whose_event_has_no_room_is_closed() {
     let memory = MemoryBudget::new(70_000);
     let settings = RelaySettings {

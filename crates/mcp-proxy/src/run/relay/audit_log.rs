@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
-use mcp_proxy_relay::{AuditSink, AuditedAction, AuditedCommand, RelayAuditEvent, SocketRole};
+use mcp_proxy_relay::{AuditSink, AuditedAction, RelayAuditEvent};
 use rustix::fs::OFlags;
 use serde::Serialize;
 
@@ -46,34 +46,14 @@ struct RefusedLines {
 }
 
 /// A line of it.
-#[derive(Default, Serialize)]
+#[derive(Serialize)]
 struct AuditLine<'a> {
     time: String,
-    event: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     user: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    role: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    address: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    connection: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    extension: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    method: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cdp: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    policy: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outcome: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    duration_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
+    #[serde(flatten)]
+    what: &'a AuditedAction,
+    /// How many lines about refused tokens were not written since the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     left_out: Option<u64>,
 }
@@ -145,13 +125,20 @@ impl AuditLog {
     fn write(&mut self, events: &[RelayAuditEvent]) {
         let mut text = Vec::new();
         for event in events {
-            let mut line = line(event);
+            let mut left_out = None;
             if matches!(event.what, AuditedAction::Refused { .. }) {
-                let Some(left_out) = self.refused.admit(event.wall_ms) else {
+                let Some(count) = self.refused.admit(event.wall_ms) else {
                     continue;
                 };
-                line.left_out = Some(left_out).filter(|count| *count > 0);
+                left_out = Some(count).filter(|count| *count > 0);
             }
+            let time = Timestamp::from_millisecond(event.wall_ms).unwrap_or_default();
+            let line = AuditLine {
+                time: format!("{time:.3}"),
+                user: event.user.as_deref(),
+                what: &event.what,
+                left_out,
+            };
             // Members are strings and numbers: writing these cannot fail.
             let _ = serde_json::to_writer(&mut text, &line);
             text.push(b'\n');
@@ -252,118 +239,11 @@ fn end_last_line(file: &mut File) -> io::Result<()> {
     }
 }
 
-fn line(event: &RelayAuditEvent) -> AuditLine<'_> {
-    let time = Timestamp::from_millisecond(event.wall_ms).unwrap_or_default();
-    let base = AuditLine {
-        time: format!("{time:.3}"),
-        user: event.user.as_deref(),
-        ..AuditLine::default()
-    };
-    match &event.what {
-        AuditedAction::Authenticated { role, address } => AuditLine {
-            event: "authenticated",
-            role: Some(role_word(*role)),
-            address: address.map(|address| address.to_string()),
-            ..base
-        },
-        AuditedAction::Refused {
-            role,
-            address,
-            reason,
-        } => AuditLine {
-            event: "refused",
-            role: role.map(role_word),
-            address: address.map(|address| address.to_string()),
-            reason: Some(reason),
-            ..base
-        },
-        AuditedAction::Paired { address } => AuditLine {
-            event: "paired",
-            address: Some(address.to_string()),
-            ..base
-        },
-        AuditedAction::Connected {
-            client,
-            connection,
-            extension,
-        } => AuditLine {
-            event: "connected",
-            client: Some(client),
-            connection: Some(connection.as_str()),
-            extension: Some(extension.as_str()),
-            ..base
-        },
-        AuditedAction::Disconnected {
-            connection,
-            extension,
-            reason,
-        } => AuditLine {
-            event: "disconnected",
-            connection: Some(connection.as_str()),
-            extension: Some(extension.as_str()),
-            reason: Some(reason),
-            ..base
-        },
-        AuditedAction::TakenOver { role, id } => AuditLine {
-            event: "taken_over",
-            ..peer_line(*role, id, base)
-        },
-        AuditedAction::Closed { role, id, reason } => AuditLine {
-            event: "closed",
-            reason: Some(reason),
-            ..peer_line(*role, id, base)
-        },
-        AuditedAction::Denied { command, policy } => AuditLine {
-            event: "denied",
-            policy: Some(policy),
-            ..command_line(command, base)
-        },
-        AuditedAction::Finished {
-            command,
-            outcome,
-            duration,
-        } => AuditLine {
-            event: "command",
-            outcome: Some(outcome),
-            duration_ms: Some(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
-            ..command_line(command, base)
-        },
-    }
-}
-
-fn peer_line<'a>(role: SocketRole, id: &'a str, base: AuditLine<'a>) -> AuditLine<'a> {
-    let (client, extension) = match role {
-        SocketRole::Client => (Some(id), None),
-        SocketRole::Extension => (None, Some(id)),
-    };
-    AuditLine {
-        role: Some(role_word(role)),
-        client,
-        extension,
-        ..base
-    }
-}
-
-fn command_line<'a>(command: &'a AuditedCommand, base: AuditLine<'a>) -> AuditLine<'a> {
-    AuditLine {
-        method: Some(&command.method),
-        cdp: command.cdp.as_deref(),
-        connection: Some(command.connection.as_str()),
-        extension: Some(command.extension.as_str()),
-        ..base
-    }
-}
-
-fn role_word(role: SocketRole) -> &'static str {
-    match role {
-        SocketRole::Client => "client",
-        SocketRole::Extension => "extension",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::Permissions;
+
+    use mcp_proxy_relay::SocketRole;
 
     use super::*;
 

@@ -12,11 +12,11 @@ use crate::ids::RelayConnectionId;
 use crate::tabs::TabUse;
 
 /// How many are remembered.
-const MAX_ABANDONED: usize = 4096;
+const MAX_CANCELLED: usize = 4096;
 
 /// A command that failed for its client before the extension answered.
 #[derive(Debug)]
-pub(super) struct AbandonedCommand {
+pub(super) struct CancelledCommand {
     connection: RelayConnectionId,
     pub(super) tab_use: TabUse,
     /// How long others wait for it where one tab is attached for all.
@@ -25,24 +25,24 @@ pub(super) struct AbandonedCommand {
 
 impl Extension {
     /// Nobody waits for a command any more.
-    pub(super) fn abandon(&mut self, id: IdKey, sent: &SentCommand) {
+    pub(super) fn cancel(&mut self, id: IdKey, sent: &SentCommand) {
         let matters = match self.debugger {
             Some(_) => sent.tab_use.uses_debugger(),
             None => sent.tab_use.acquires(),
         };
-        if matters && self.abandoned.len() < MAX_ABANDONED {
-            let command = AbandonedCommand {
+        if matters && self.commands.cancelled.len() < MAX_CANCELLED {
+            let command = CancelledCommand {
                 connection: sent.connection.clone(),
                 tab_use: sent.tab_use,
                 deadline: sent.deadline,
             };
-            self.abandoned.insert(id, command);
+            self.commands.cancelled.insert(id, command);
         }
     }
 
     /// An answer that nobody waits for. Its command may have changed the attached tab.
     pub(super) fn note_late_answer(&mut self, id: &IdKey) {
-        let Some(command) = self.abandoned.remove(id) else {
+        let Some(command) = self.commands.cancelled.remove(id) else {
             return;
         };
         if command.tab_use != TabUse::Works {
@@ -55,9 +55,13 @@ impl Extension {
         }
     }
 
-    /// When the next abandoned command is not waited for any longer.
-    pub(super) fn next_abandoned(&self, now: Duration) -> Option<Duration> {
-        let deadlines = self.abandoned.values().map(|command| command.deadline);
+    /// When the next cancelled command is not waited for any longer.
+    pub(super) fn next_cancelled(&self, now: Duration) -> Option<Duration> {
+        let deadlines = self
+            .commands
+            .cancelled
+            .values()
+            .map(|command| command.deadline);
         deadlines.filter(|deadline| *deadline > now).min()
     }
 }

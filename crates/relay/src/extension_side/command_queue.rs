@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use mcp_proxy_wire::{Message, Span};
 
-use super::attached::QueuedCommand;
+use super::attached_connection::QueuedCommand;
 use super::extension::{Extension, SentCommand};
 use super::shared_debugger::DebuggerTurn;
 use crate::command::Command;
@@ -20,7 +20,7 @@ use crate::tabs::{self, ListedTab, NamedTabs, TabId, TabReference, TabUse};
 
 /// Connections that have commands waiting, in the order of their turns.
 #[derive(Debug, Default)]
-pub(super) struct Turns(VecDeque<RelayConnectionId>);
+pub(super) struct ConnectionTurns(VecDeque<RelayConnectionId>);
 
 /// What a connection has for the extension now.
 enum Turn {
@@ -43,7 +43,7 @@ struct ResolvedTab {
     by_index: Option<ListedTab>,
 }
 
-impl Turns {
+impl ConnectionTurns {
     pub(super) fn add(&mut self, connection: &RelayConnectionId) {
         if !self.0.contains(connection) {
             self.0.push_back(connection.clone());
@@ -61,14 +61,14 @@ impl Extension {
     }
 
     /// The relay's own messages, then commands, up to about `budget` bytes.
-    pub(super) fn take(&mut self, budget: usize, context: &mut RelayContext<'_>) -> SocketOutput {
+    pub(super) fn take(&mut self, budget: usize, context: &mut RelayContext) -> SocketOutput {
         let mut output = self.outbox.take(budget);
         let is_closing = self.outbox.is_closing();
         if !is_closing {
             let status = self.connection_status.take();
             output.messages.extend(status.map(Message::parse));
         }
-        self.taken += output.messages.len() as u64;
+        self.commands.taken += output.messages.len() as u64;
         if is_closing {
             return output;
         }
@@ -87,7 +87,7 @@ impl Extension {
                 Turn::Empty => continue,
                 Turn::Message(message) => {
                     bytes += message.len();
-                    self.taken += 1;
+                    self.commands.taken += 1;
                     output.messages.push(message);
                 }
                 Turn::Waiting | Turn::Refused => {}
@@ -98,7 +98,7 @@ impl Extension {
     }
 
     /// What the next command of a connection comes to.
-    fn next_of(&mut self, connection: &RelayConnectionId, context: &mut RelayContext<'_>) -> Turn {
+    fn next_of(&mut self, connection: &RelayConnectionId, context: &mut RelayContext) -> Turn {
         let Some(known) = self.connections.get_mut(connection) else {
             return Turn::Empty;
         };
@@ -230,13 +230,13 @@ impl Extension {
         let known = self.connections.get_mut(&connection)?;
         known.acquiring += usize::from(tab_use.acquires());
         let outgoing = self.outgoing_id(&connection, &id)?;
-        self.last_sent += 1;
+        self.commands.last += 1;
         let edit = message.params().zip(tab.by_index.as_ref());
         let edit =
             edit.map(|(params, listed)| (params, tabs::params_with_id(&message, params, listed)));
         let edits: Vec<(Span, &[u8])> = edit.iter().map(|(span, new)| (*span, &**new)).collect();
         let message = message.restated(&outgoing, &edits)?;
-        self.sent.insert(
+        self.commands.open.insert(
             outgoing.key(),
             SentCommand {
                 connection,
@@ -244,8 +244,8 @@ impl Extension {
                 tab_use,
                 tab: tab.named,
                 is_by_index: tab.by_index.is_some(),
-                place: self.last_sent,
-                message: self.taken + 1,
+                place: self.commands.last,
+                message: self.commands.taken + 1,
                 deadline,
             },
         );
