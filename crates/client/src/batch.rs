@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use mcp_proxy_tool::{CapabilityType, ProxyAction, ProxyToolError, render_error};
+use mcp_proxy_tool::{CapabilityType, ProxyAction, ProxyToolError, ToolWord, render_error};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The `proxy-dispatch` tool: search, and results that the server keeps in files.
 
-use mcp_proxy_tool::{CapabilityType, DISPATCH_META_KEY};
+use mcp_proxy_tool::{CapabilityType, DISPATCH_META_KEY, ToolWord};
 use rmcp::model::{CallToolResult, JsonObject};
 use serde::Deserialize;
 use serde_json::{Value, json};

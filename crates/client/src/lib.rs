@@ -58,7 +58,10 @@ pub use client::ProxyClient;
 pub use connect_error::ConnectError;
 pub use dispatch::{KeptResultPart, ResultText, SearchAnswer, SearchMatch, SearchOptions};
 pub use error::ClientError;
-pub use mcp_proxy_tool::{CapabilityType, ProxyAction, ProxyParameter, ProxyToolError};
+pub use mcp_proxy_tool::{
+    ArgumentError, CapabilityType, ProxyAction, ProxyParameter, ProxyToolError, ToolParameter,
+    ToolWord,
+};
 pub use operation::validate_operation;
 pub use proxied::ListedResource;
 #[cfg(all(feature = "proxy-tool", feature = "http"))]

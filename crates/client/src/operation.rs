@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use mcp_proxy_tool::{
-    CapabilityType, ProxyAction, ProxyOperation, ProxyToolError, ProxyToolOptions, parse_arguments,
+    ArgumentError, CapabilityType, ProxyAction, ProxyOperation, ProxyToolError, ProxyToolOptions,
+    ToolWord, parse_arguments,
 };
 use rmcp::model::JsonObject;
 use serde::Serialize;
@@ -34,7 +35,7 @@ pub(crate) fn call_arguments(arguments: impl Serialize) -> Result<Option<JsonObj
     match serde_json::to_value(arguments) {
         Ok(Value::Object(arguments)) => Ok(Some(arguments)),
         Ok(Value::Null) => Ok(None),
-        _ => Err(ProxyToolError::ArgumentsNotAnObject.into()),
+        _ => Err(ProxyToolError::from(ArgumentError::not_an_object()).into()),
     }
 }
 
@@ -50,8 +51,8 @@ pub(crate) fn call_arguments(arguments: impl Serialize) -> Result<Option<JsonObj
 /// assert_eq!(error.code(), "missing-parameter");
 /// ```
 pub fn validate_operation(arguments: &JsonObject) -> Result<(), ProxyToolError> {
-    let bytes = serde_json::to_vec(arguments).map_err(|_| ProxyToolError::ArgumentsNotAnObject)?;
-    let operation = parse_arguments(Some(&Bytes::from(bytes)), &ProxyToolOptions::default())?;
+    let bytes = serde_json::to_vec(arguments).map_err(|_| ArgumentError::not_an_object())?;
+    let operation = parse_arguments(Some(&Bytes::from(bytes)), &ProxyToolOptions::default(), &[])?;
     match operation {
         ProxyOperation::Batch(operations) => operations
             .into_iter()

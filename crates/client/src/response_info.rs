@@ -1,6 +1,6 @@
 //! What an answer of the proxy tool says about itself.
 
-use mcp_proxy_tool::{CapabilityType, META_KEY, ProxyAction};
+use mcp_proxy_tool::{CapabilityType, META_KEY, ProxyAction, ToolWord};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, MetaObject};
 use serde_json::Value;
 
@@ -67,16 +67,8 @@ impl ProxyResponseInfo {
         let number = |name: &str| facts.get(name)?.as_u64();
         let flag = |name: &str| facts.get(name)?.as_bool();
         ProxyResponseInfo {
-            proxy_action: text("proxyAction").and_then(|word| {
-                ProxyAction::ALL
-                    .into_iter()
-                    .find(|known| known.as_str() == word)
-            }),
-            proxy_type: text("proxyType").and_then(|word| {
-                CapabilityType::ALL
-                    .into_iter()
-                    .find(|known| known.as_str() == word)
-            }),
+            proxy_action: text("proxyAction").and_then(|word| ProxyAction::named(&word)),
+            proxy_type: text("proxyType").and_then(|word| CapabilityType::named(&word)),
             proxy_path: text("proxyPath"),
             data_type: text("dataType").or_else(|| text("pythonType")),
             many: flag("isArray").or_else(|| flag("many")),

@@ -13,15 +13,12 @@ mod parameter;
 mod read_answer;
 mod references;
 mod search_answer;
-mod suggestion;
 mod summary;
-
-use std::fmt;
 
 use bytes::Bytes;
 use mcp_proxy_spill::{ReadLimit, ReadRequest};
 
-use crate::proxy_tool::CapabilityType;
+use crate::proxy_tool::{CapabilityType, ToolWord};
 
 pub use arguments::parse_arguments;
 pub use call_answers::{
@@ -60,7 +57,18 @@ pub struct DispatchToolOptions {
 }
 
 /// The values of `action`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum DispatchAction {
     /// Show how many tools each connection has.
     Status,
@@ -75,7 +83,18 @@ pub enum DispatchAction {
 }
 
 /// The values of `op`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum ReadResultOperation {
     /// Size and number of lines.
     Stat,
@@ -94,7 +113,10 @@ pub enum ReadResultOperation {
 }
 
 /// The values of `format`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum DispatchFormat {
     /// One line for each item.
     #[default]
@@ -236,70 +258,48 @@ impl Default for DispatchToolOptions {
     }
 }
 
-impl DispatchAction {
-    /// All actions, as they are listed to users.
-    pub const ALL: [DispatchAction; 5] = [
-        DispatchAction::Status,
-        DispatchAction::List,
-        DispatchAction::Search,
-        DispatchAction::Call,
-        DispatchAction::ReadResult,
+impl ToolWord for DispatchAction {
+    const SYNONYMS: &'static [(&'static str, DispatchAction)] = &[
+        ("ls", DispatchAction::List),
+        ("tools", DispatchAction::List),
+        ("find", DispatchAction::Search),
+        ("query", DispatchAction::Search),
+        ("discover", DispatchAction::Search),
+        ("run", DispatchAction::Call),
+        ("use", DispatchAction::Call),
+        ("invoke", DispatchAction::Call),
+        ("exec", DispatchAction::Call),
+        ("execute", DispatchAction::Call),
+        ("shell", DispatchAction::Call),
+        ("bash", DispatchAction::Call),
+        ("read", DispatchAction::ReadResult),
+        ("result", DispatchAction::ReadResult),
+        ("health", DispatchAction::Status),
+        ("info", DispatchAction::List),
     ];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            DispatchAction::Status => "status",
-            DispatchAction::List => "list",
-            DispatchAction::Search => "search",
-            DispatchAction::Call => "call",
-            DispatchAction::ReadResult => "readresult",
-        }
-    }
 }
 
-impl ReadResultOperation {
-    /// All operations, as they are listed to users.
-    pub const ALL: [ReadResultOperation; 7] = [
-        ReadResultOperation::Stat,
-        ReadResultOperation::Read,
-        ReadResultOperation::Head,
-        ReadResultOperation::Tail,
-        ReadResultOperation::Slice,
-        ReadResultOperation::Grep,
-        ReadResultOperation::Jq,
+impl ToolWord for ReadResultOperation {
+    const SYNONYMS: &'static [(&'static str, ReadResultOperation)] = &[
+        ("info", ReadResultOperation::Stat),
+        ("size", ReadResultOperation::Stat),
+        ("cat", ReadResultOperation::Read),
+        ("range", ReadResultOperation::Slice),
+        ("lines", ReadResultOperation::Slice),
+        ("search", ReadResultOperation::Grep),
+        ("find", ReadResultOperation::Grep),
+        ("filter", ReadResultOperation::Jq),
+        ("query", ReadResultOperation::Jq),
     ];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ReadResultOperation::Stat => "stat",
-            ReadResultOperation::Read => "read",
-            ReadResultOperation::Head => "head",
-            ReadResultOperation::Tail => "tail",
-            ReadResultOperation::Slice => "slice",
-            ReadResultOperation::Grep => "grep",
-            ReadResultOperation::Jq => "jq",
-        }
-    }
 }
 
-impl DispatchFormat {
-    /// All formats, as they are listed to users.
-    pub const ALL: [DispatchFormat; 3] = [
-        DispatchFormat::Text,
-        DispatchFormat::Compact,
-        DispatchFormat::Detail,
+impl ToolWord for DispatchFormat {
+    const SYNONYMS: &'static [(&'static str, DispatchFormat)] = &[
+        ("full", DispatchFormat::Detail),
+        ("verbose", DispatchFormat::Detail),
+        ("short", DispatchFormat::Compact),
+        ("brief", DispatchFormat::Compact),
     ];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            DispatchFormat::Text => "text",
-            DispatchFormat::Compact => "compact",
-            DispatchFormat::Detail => "detail",
-        }
-    }
 }
 
 impl DispatchOperation {
@@ -323,18 +323,6 @@ impl DispatchOperation {
             DispatchOperation::Call(call) => call.connection.as_deref(),
             DispatchOperation::ReadResult { .. } => None,
         }
-    }
-}
-
-impl fmt::Display for DispatchAction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl fmt::Display for ReadResultOperation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

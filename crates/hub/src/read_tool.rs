@@ -7,7 +7,9 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use crate::dispatch_tool::{self, DispatchAction, DispatchParameter};
-use crate::proxy_tool::{self, ProxyAction, ProxyParameter, ProxyToolOptions};
+use crate::proxy_tool::{
+    self, ProxyAction, ProxyParameter, ProxyToolOptions, ToolParameter, ToolWord,
+};
 
 /// What the tool is called.
 pub const READ_TOOL_NAME: &str = "proxy-read";
@@ -82,19 +84,17 @@ fn description(options: &ReadToolOptions) -> String {
 
 fn properties(options: &ReadToolOptions) -> Map<String, Value> {
     let mut properties = Map::new();
-    for parameter in ProxyParameter::ALL {
+    for &parameter in ProxyParameter::all() {
         let mut schema = proxy_tool::parameter_schema(parameter, &options.proxy);
         if options.with_proxy {
             remove_descriptions(&mut schema);
         }
         properties.insert(parameter.as_str().to_owned(), schema);
     }
-    let actions = ProxyAction::ALL.iter().map(|action| action.as_str());
-    let actions: Vec<&str> = actions
-        .chain([DispatchAction::ReadResult.as_str()])
-        .collect();
+    let mut actions = ProxyAction::texts();
+    actions.push(DispatchAction::ReadResult.as_str());
     properties[ProxyParameter::Action.as_str()]["enum"] = json!(actions);
-    for parameter in DispatchParameter::ALL {
+    for &parameter in DispatchParameter::all() {
         let is_of_read = parameter.actions() == [DispatchAction::ReadResult];
         // `filter` of `list` is an object, and that of jq a text.
         if parameter == DispatchParameter::Filter {

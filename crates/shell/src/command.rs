@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mcp_proxy_client::rmcp::model::JsonObject;
-use mcp_proxy_client::{CallOptions, CapabilityType, ClientError};
+use mcp_proxy_client::{CallOptions, CapabilityType, ClientError, ToolWord};
 use serde_json::{Value, json};
 
 use crate::args::{
@@ -74,7 +74,7 @@ pub(crate) async fn run(
 
 async fn everything(conversation: &Conversation) -> Result<Vec<CatalogPart>, CommandFailure> {
     let mut parts = Vec::new();
-    for kind in CapabilityType::ALL {
+    for &kind in CapabilityType::all() {
         parts.push(conversation.list(kind).await?);
     }
     Ok(parts)

@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use super::ProxyAction;
 use super::facts::{Facts, embedded_resource};
+use crate::ToolWord;
 use crate::json::{self, Edits};
 use crate::tool_values::finished;
 use mcp_proxy_wire::json::push_compact;

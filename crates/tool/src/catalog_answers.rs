@@ -5,6 +5,7 @@ use mcp_proxy_wire::{Message, json_string};
 
 use super::facts::{Facts, embedded_resource, embedded_resource_and_text};
 use super::{CapabilityType, ListQuery, ProxyAction};
+use crate::ToolWord;
 use crate::without_nulls::push_compact_without_nulls;
 use crate::{ItemKind, json};
 

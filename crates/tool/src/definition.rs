@@ -4,8 +4,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::{
-    CapabilityType, DEFAULT_SEARCH_LIMIT, MAX_LIMIT, MAX_OPERATIONS, ProxyAction, ProxyParameter,
-    ProxyToolOptions,
+    CapabilityType, DEFAULT_SEARCH_LIMIT, ListDetail, MAX_LIMIT, MAX_OPERATIONS, ProxyAction,
+    ProxyParameter, ProxyToolOptions, ToolParameter, ToolWord,
 };
 
 const OF_ALL_SERVERS: &str =
@@ -31,27 +31,30 @@ pub fn definition_of_one_server(options: &ProxyToolOptions) -> Bytes {
 }
 
 fn described(options: &ProxyToolOptions, description: &str) -> Bytes {
-    let properties: serde_json::Map<String, Value> = ProxyParameter::ALL
-        .into_iter()
-        .map(|parameter| {
-            let schema = parameter_schema(parameter, options);
-            (parameter.as_str().to_owned(), schema)
-        })
-        .collect();
+    let input_schema = input_schema(|parameter| parameter_schema(parameter, options));
     json!({
         "name": options.name,
         "title": "MCP proxy",
         "description": description.trim_end(),
-        "inputSchema": {
-            "type": "object",
-            "properties": properties,
-            "required": [ProxyParameter::Action.as_str()],
-            "additionalProperties": false,
-        },
+        "inputSchema": input_schema,
         "_meta": {ALWAYS_LOAD: true},
     })
     .to_string()
     .into()
+}
+
+/// The schema of the arguments of one of our tools.
+pub fn input_schema<P: ToolParameter>(schema: impl Fn(P) -> Value) -> Value {
+    let properties: serde_json::Map<String, Value> = P::all()
+        .iter()
+        .map(|parameter| (parameter.to_string(), schema(*parameter)))
+        .collect();
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": [P::ACTION.as_str()],
+        "additionalProperties": false,
+    })
 }
 
 /// What the value of a parameter may be.
@@ -59,7 +62,7 @@ pub fn parameter_schema(parameter: ProxyParameter, options: &ProxyToolOptions) -
     match parameter {
         ProxyParameter::Action => json!({
             "type": "string",
-            "enum": ProxyAction::ALL.map(ProxyAction::as_str),
+            "enum": ProxyAction::texts(),
             "description": "search: find something by what it does. list: show all. info: show one definition. call: call a tool, read a resource or get a prompt. batch: run several operations.",
         }),
         ProxyParameter::Query => json!({
@@ -68,7 +71,7 @@ pub fn parameter_schema(parameter: ProxyParameter, options: &ProxyToolOptions) -
         }),
         ProxyParameter::Type => json!({
             "type": "string",
-            "enum": CapabilityType::ALL.map(CapabilityType::as_str),
+            "enum": CapabilityType::texts(),
             "description": "What to find, describe or call. Required, except for search (default tool) and batch.",
         }),
         ProxyParameter::Path => json!({
@@ -83,7 +86,7 @@ pub fn parameter_schema(parameter: ProxyParameter, options: &ProxyToolOptions) -
             "type": "integer",
             "minimum": 1,
             "maximum": MAX_LIMIT,
-            "description": format!("search (default {DEFAULT_SEARCH_LIMIT}), list (default {}): maximum number of items.", options.default_limit.clamp(1, MAX_LIMIT)),
+            "description": format!("search (default {DEFAULT_SEARCH_LIMIT}), list (default {}): maximum number of items.", options.default_limit()),
         }),
         ProxyParameter::Offset => json!({
             "type": "integer",
@@ -109,7 +112,7 @@ pub fn parameter_schema(parameter: ProxyParameter, options: &ProxyToolOptions) -
         }),
         ProxyParameter::Detail => json!({
             "type": "string",
-            "enum": ["brief", "full"],
+            "enum": ListDetail::texts(),
             "description": "list: brief is one line for each item. Default full, all definitions.",
         }),
         ProxyParameter::Operations => json!({

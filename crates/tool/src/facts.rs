@@ -10,6 +10,7 @@ use bytes::Bytes;
 use mcp_proxy_wire::{Message, Span, json_string, string_content};
 
 use super::{CapabilityType, ProxyAction};
+use crate::ToolWord;
 use crate::json::{self, Edits};
 use mcp_proxy_wire::json::push_bytes;
 

@@ -14,6 +14,7 @@ mod catalog_answers;
 mod definition;
 mod error;
 mod facts;
+mod given;
 mod item_kind;
 pub mod json;
 mod lines;
@@ -22,12 +23,10 @@ mod parameter;
 mod parameter_defaults;
 mod server_results;
 mod signature;
-mod suggestion;
 pub mod tool_values;
 mod without_nulls;
+mod word;
 pub mod wording;
-
-use std::fmt;
 
 use bytes::Bytes;
 
@@ -36,9 +35,12 @@ pub use batch::render_batch;
 pub use catalog_answers::{
     ListedItem, UnavailableServer, UnavailableState, page_of, render_info, render_list,
 };
-pub use definition::{ALWAYS_LOAD, definition, definition_of_one_server, parameter_schema};
+pub use definition::{
+    ALWAYS_LOAD, definition, definition_of_one_server, input_schema, parameter_schema,
+};
 pub use error::{ProxyToolError, render_error};
 pub use facts::{DISPATCH_META_KEY, META_KEY};
+pub use given::{ArgumentError, GivenParameters, ToolParameter};
 pub use item_kind::ItemKind;
 pub use lines::{item_line, more_line, render_lines, render_search, search_lines};
 pub use near_names::near_names;
@@ -48,6 +50,7 @@ pub use server_results::{
     render_items, render_prompt_result, render_resource_result, render_tool_result,
 };
 pub use signature::{prompt_signature, tool_signature};
+pub use word::ToolWord;
 
 /// The largest `limit`.
 pub const MAX_LIMIT: u32 = 1000;
@@ -70,11 +73,22 @@ pub struct ProxyToolOptions {
 /// The values of `action`.
 ///
 /// ```
-/// use mcp_proxy_tool::ProxyAction;
+/// use mcp_proxy_tool::{ProxyAction, ToolWord};
 ///
-/// assert_eq!(ProxyAction::ALL.map(ProxyAction::as_str), ["search", "list", "info", "call", "batch"]);
+/// assert_eq!(ProxyAction::texts(), ["search", "list", "info", "call", "batch"]);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum ProxyAction {
     /// Find something by what it does.
     Search,
@@ -91,11 +105,22 @@ pub enum ProxyAction {
 /// The values of `type`. Resource templates are listed and described as resources.
 ///
 /// ```
-/// use mcp_proxy_tool::CapabilityType;
+/// use mcp_proxy_tool::{CapabilityType, ToolWord};
 ///
-/// assert_eq!(CapabilityType::ALL.map(CapabilityType::as_str), ["tool", "resource", "prompt"]);
+/// assert_eq!(CapabilityType::texts(), ["tool", "resource", "prompt"]);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum CapabilityType {
     /// Tools.
     Tool,
@@ -146,13 +171,14 @@ pub struct SearchWords {
 }
 
 /// How much a list says about each item.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum ListDetail {
+    /// One line.
+    Brief,
     /// Its whole definition, as JSON.
     #[default]
     Full,
-    /// One line.
-    Brief,
 }
 
 /// Which items a list shows.
@@ -190,45 +216,43 @@ impl Default for ProxyToolOptions {
     }
 }
 
-impl ProxyAction {
-    /// All actions, as they are listed to users.
-    pub const ALL: [ProxyAction; 5] = [
-        ProxyAction::Search,
-        ProxyAction::List,
-        ProxyAction::Info,
-        ProxyAction::Call,
-        ProxyAction::Batch,
-    ];
-
-    /// The word for it in arguments and annotations.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ProxyAction::Search => "search",
-            ProxyAction::List => "list",
-            ProxyAction::Info => "info",
-            ProxyAction::Call => "call",
-            ProxyAction::Batch => "batch",
-        }
+impl ProxyToolOptions {
+    fn default_limit(&self) -> u32 {
+        self.default_limit.clamp(1, MAX_LIMIT)
     }
 }
 
-impl CapabilityType {
-    /// All types, as they are listed to users.
-    pub const ALL: [CapabilityType; 3] = [
-        CapabilityType::Tool,
-        CapabilityType::Resource,
-        CapabilityType::Prompt,
+impl ToolWord for ProxyAction {
+    const SYNONYMS: &'static [(&'static str, ProxyAction)] = &[
+        ("ls", ProxyAction::List),
+        ("find", ProxyAction::Search),
+        ("query", ProxyAction::Search),
+        ("discover", ProxyAction::Search),
+        ("describe", ProxyAction::Info),
+        ("show", ProxyAction::Info),
+        ("schema", ProxyAction::Info),
+        ("help", ProxyAction::Info),
+        ("read", ProxyAction::Call),
+        ("get", ProxyAction::Call),
+        ("run", ProxyAction::Call),
+        ("use", ProxyAction::Call),
+        ("invoke", ProxyAction::Call),
+        ("execute", ProxyAction::Call),
     ];
+}
 
-    /// The word for it in arguments and annotations.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            CapabilityType::Tool => "tool",
-            CapabilityType::Resource => "resource",
-            CapabilityType::Prompt => "prompt",
-        }
-    }
+impl ToolWord for CapabilityType {
+    const SYNONYMS: &'static [(&'static str, CapabilityType)] = &[
+        ("function", CapabilityType::Tool),
+        ("template", CapabilityType::Resource),
+        ("resource_template", CapabilityType::Resource),
+        ("file", CapabilityType::Resource),
+    ];
+}
 
+impl ToolWord for ListDetail {}
+
+impl CapabilityType {
     /// The catalog's kinds that are of this type, in the order in which they are listed.
     pub fn item_kinds(self) -> &'static [ItemKind] {
         match self {
@@ -246,18 +270,6 @@ impl From<ItemKind> for CapabilityType {
             ItemKind::Resource | ItemKind::Template => CapabilityType::Resource,
             ItemKind::Prompt => CapabilityType::Prompt,
         }
-    }
-}
-
-impl fmt::Display for ProxyAction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl fmt::Display for CapabilityType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -7,6 +7,7 @@ use super::catalog_answers::missing;
 use super::facts::Facts;
 use super::signature::{prompt_signature, tool_signature};
 use super::{ItemKind, ListQuery, ProxyAction, SearchWords, UnavailableServer};
+use crate::ToolWord;
 use crate::json;
 use crate::wording::{counted, first_sentence, shorten};
 

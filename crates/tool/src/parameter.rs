@@ -1,18 +1,27 @@
-//! The one list of parameters: their names, what they may be, and which actions take them.
+//! The parameters of the tool: their names, what they may be, and which actions take them.
 
-use std::fmt;
+use crate::{ProxyAction, ToolParameter, ToolWord};
 
-use super::ProxyAction;
-
-/// A parameter of the tool.
+/// A parameter of the tool, in the order of the input schema.
 ///
 /// ```
-/// use mcp_proxy_tool::{ProxyAction, ProxyParameter};
+/// use mcp_proxy_tool::{ProxyAction, ProxyParameter, ToolParameter, ToolWord};
 ///
-/// assert_eq!(ProxyParameter::Path.as_str(), "path");
+/// assert_eq!(ProxyParameter::FilterServer.as_str(), "filter_server");
 /// assert_eq!(ProxyParameter::Path.actions(), [ProxyAction::Info, ProxyAction::Call]);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "snake_case")]
 pub enum ProxyParameter {
     /// `action`
     Action,
@@ -38,56 +47,56 @@ pub enum ProxyParameter {
     Operations,
 }
 
-impl ProxyParameter {
-    /// All parameters, in the order of the input schema.
-    pub const ALL: [ProxyParameter; 11] = [
-        ProxyParameter::Action,
-        ProxyParameter::Query,
-        ProxyParameter::Type,
-        ProxyParameter::Path,
-        ProxyParameter::Args,
-        ProxyParameter::Limit,
-        ProxyParameter::Offset,
-        ProxyParameter::FilterServer,
-        ProxyParameter::Filter,
-        ProxyParameter::Detail,
-        ProxyParameter::Operations,
+impl ToolWord for ProxyParameter {
+    // `cursor` and the like have no counterpart.
+    const SYNONYMS: &'static [(&'static str, ProxyParameter)] = &[
+        ("arguments", ProxyParameter::Args),
+        ("params", ProxyParameter::Args),
+        ("parameters", ProxyParameter::Args),
+        ("input", ProxyParameter::Args),
+        ("name", ProxyParameter::Path),
+        ("tool", ProxyParameter::Path),
+        ("uri", ProxyParameter::Path),
+        ("url", ProxyParameter::Path),
+        ("resource", ProxyParameter::Path),
+        ("prompt", ProxyParameter::Path),
+        ("kind", ProxyParameter::Type),
+        ("a_type", ProxyParameter::Type),
+        ("server", ProxyParameter::FilterServer),
+        ("connection", ProxyParameter::FilterServer),
+        ("prefix", ProxyParameter::Filter),
+        ("tags", ProxyParameter::Filter),
+        ("q", ProxyParameter::Query),
+        ("text", ProxyParameter::Query),
+        ("keywords", ProxyParameter::Query),
+        ("format", ProxyParameter::Detail),
+        ("count", ProxyParameter::Limit),
+        ("skip", ProxyParameter::Offset),
+        ("calls", ProxyParameter::Operations),
+        ("batch", ProxyParameter::Operations),
     ];
+}
 
-    /// Its name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ProxyParameter::Action => "action",
-            ProxyParameter::Query => "query",
-            ProxyParameter::Type => "type",
-            ProxyParameter::Path => "path",
-            ProxyParameter::Args => "args",
-            ProxyParameter::Limit => "limit",
-            ProxyParameter::Offset => "offset",
-            ProxyParameter::FilterServer => "filter_server",
-            ProxyParameter::Filter => "filter",
-            ProxyParameter::Detail => "detail",
-            ProxyParameter::Operations => "operations",
-        }
-    }
+impl ToolParameter for ProxyParameter {
+    type Action = ProxyAction;
 
-    /// The actions that take it.
-    pub fn actions(self) -> &'static [ProxyAction] {
-        use ProxyAction::{Call, Info, List, Search};
+    const ACTION: ProxyParameter = ProxyParameter::Action;
+
+    fn actions(self) -> &'static [ProxyAction] {
+        use ProxyAction::{Batch, Call, Info, List, Search};
         match self {
-            ProxyParameter::Action => &ProxyAction::ALL,
+            ProxyParameter::Action => ProxyAction::all(),
             ProxyParameter::Query => &[Search],
             ProxyParameter::Type => &[Search, List, Info, Call],
             ProxyParameter::Path => &[Info, Call],
             ProxyParameter::Args => &[Call],
             ProxyParameter::Limit | ProxyParameter::FilterServer => &[Search, List],
             ProxyParameter::Offset | ProxyParameter::Filter | ProxyParameter::Detail => &[List],
-            ProxyParameter::Operations => &[ProxyAction::Batch],
+            ProxyParameter::Operations => &[Batch],
         }
     }
 
-    /// What it may be, to follow "must be".
-    pub(super) fn allowed(self) -> &'static str {
+    fn allowed(self) -> &'static str {
         match self {
             ProxyParameter::Action => "'search', 'list', 'info', 'call' or 'batch'",
             ProxyParameter::Query => "a string that says what to look for",
@@ -103,11 +112,5 @@ impl ProxyParameter {
             ProxyParameter::Detail => "'brief' or 'full'",
             ProxyParameter::Operations => "an array of 1 to 100 operations",
         }
-    }
-}
-
-impl fmt::Display for ProxyParameter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }

@@ -12,7 +12,8 @@ use super::*;
 
 fn parse(arguments: &str) -> Result<ProxyOperation, ProxyToolError> {
     let arguments = Bytes::copy_from_slice(arguments.as_bytes());
-    parse_arguments(Some(&arguments), &ProxyToolOptions::default())
+    parse_arguments(Some(&arguments), &ProxyToolOptions::default(), &[])
+        .map_err(ProxyToolError::from)
 }
 
 fn value(json: &[u8]) -> Value {
@@ -64,10 +65,37 @@ fn the_definition_is_what_models_read() {
 }
 
 #[test]
-fn parameters_are_listed_in_their_order() {
-    for (place, parameter) in ProxyParameter::ALL.into_iter().enumerate() {
-        assert_eq!(parameter as usize, place, "{parameter}");
-    }
+fn the_texts_name_all_words() {
+    assert_eq!(
+        ProxyParameter::Action.allowed(),
+        ProxyAction::alternatives()
+    );
+    assert_eq!(
+        ProxyParameter::Type.allowed(),
+        CapabilityType::alternatives()
+    );
+    assert_eq!(ProxyParameter::Detail.allowed(), ListDetail::alternatives());
+}
+
+#[test]
+fn suggestions_are_close_or_mean_the_same() {
+    let suggested = |given: &str| ProxyAction::meant_by(given);
+    assert_eq!(suggested("LIST"), Some(ProxyAction::List));
+    assert_eq!(suggested("inof"), Some(ProxyAction::Info));
+    assert_eq!(suggested("Read "), Some(ProxyAction::Call));
+    assert_eq!(suggested("delete"), None);
+    assert_eq!(suggested(""), None);
+    assert_eq!(suggested(&"l".repeat(1000)), None);
+    assert_eq!(
+        CapabilityType::meant_by("prompts"),
+        Some(CapabilityType::Prompt)
+    );
+    assert_eq!(
+        ProxyParameter::meant_by("OFFSET "),
+        Some(ProxyParameter::Offset)
+    );
+    let among = [ProxyParameter::Path].into_iter();
+    assert_eq!(ProxyParameter::meant_among("args", among), None);
 }
 
 #[test]
@@ -86,7 +114,7 @@ fn the_texts_agree_with_the_limits() {
 
 #[test]
 fn a_batch_is_one_resource_with_all_results() {
-    let error = render_error(&ProxyToolError::NestedBatch);
+    let error = render_error(&parse("{}").unwrap_err());
     let tool = Bytes::from_static(b"{\"content\": [ ],\n\"isError\": false}");
     let batch = value(&render_batch(&[tool.clone(), error.clone()]));
     assert_eq!(batch["isError"], false);

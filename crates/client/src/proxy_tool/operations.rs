@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use mcp_proxy_tool::{
-    CapabilityType, ItemKind, ListDetail, ListQuery, ListedItem, ProxyOperation, ProxyToolError,
-    SearchWords, item_line, page_of, parse_arguments, render_batch, render_error, render_info,
-    render_lines, render_list, render_prompt_result, render_resource_result, render_search,
-    render_tool_result,
+    ArgumentError, CapabilityType, ItemKind, ListDetail, ListQuery, ListedItem, ProxyOperation,
+    ProxyToolError, SearchWords, item_line, page_of, parse_arguments, render_batch, render_error,
+    render_info, render_lines, render_list, render_prompt_result, render_resource_result,
+    render_search, render_tool_result,
 };
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, ErrorData, GetPromptRequest,
@@ -52,8 +52,8 @@ impl<S: Service<RoleServer>> ProxyTool<S> {
             responses: params.input_responses,
             state: params.request_state,
         };
-        match parse_arguments(arguments.as_ref(), &self.options) {
-            Err(error) => ToolAnswer::Result(render_error(&error)),
+        match parse_arguments(arguments.as_ref(), &self.options, &[]) {
+            Err(error) => ToolAnswer::Result(render_error(&error.into())),
             Ok(ProxyOperation::Batch(operations)) => {
                 ToolAnswer::Result(self.run_batch(operations, context).await)
             }
@@ -88,7 +88,7 @@ impl<S: Service<RoleServer>> ProxyTool<S> {
                 arguments,
             } => self.call(kind, path, arguments, answers, context).await,
             ProxyOperation::Batch(_) => Ok(ToolAnswer::Result(render_error(
-                &ProxyToolError::NestedBatch,
+                &ArgumentError::not_an_object().into(),
             ))),
         };
         answer.unwrap_or_else(|error| ToolAnswer::Result(render_error(&server_error(error))))

@@ -13,6 +13,7 @@ use super::own_result::{estimated_tokens, push_text_item};
 use super::{DispatchAction, DispatchArguments};
 use crate::json::{self, Edits};
 use crate::proxy_tool::DISPATCH_META_KEY;
+use crate::proxy_tool::ToolWord;
 use crate::tool_values::{finished, is_finished, is_object};
 use crate::wording::{counted, shorten};
 use mcp_proxy_wire::json::ObjectWriter;

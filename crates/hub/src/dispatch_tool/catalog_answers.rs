@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::own_result::{json_result, text_result};
 use super::summary::Definition;
 use super::{DispatchAction, DispatchFormat, DispatchListQuery};
+use crate::proxy_tool::ToolWord;
 use crate::proxy_tool::{item_line, more_line};
 use crate::wording::counted;
 use crate::{ItemKind, PublicDefinition};

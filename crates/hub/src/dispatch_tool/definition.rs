@@ -10,7 +10,7 @@ use super::{
     DEFAULT_LINES, DEFAULT_LIST_LIMIT, DispatchAction, DispatchFormat, DispatchParameter,
     DispatchToolOptions, MAX_SEARCH_LIMIT, ReadResultOperation,
 };
-use crate::proxy_tool::{ALWAYS_LOAD, CapabilityType};
+use crate::proxy_tool::{ALWAYS_LOAD, CapabilityType, ToolWord, input_schema};
 
 const DESCRIPTION: &str = r#"Finds and calls the tools of all MCP servers behind this proxy.
 1. {"action":"search","query":"read a file"}
@@ -19,22 +19,11 @@ const DESCRIPTION: &str = r#"Finds and calls the tools of all MCP servers behind
 
 /// The definition for `tools/list`. `servers` is a line about the servers behind the tool, or empty.
 pub fn definition(options: &DispatchToolOptions, servers: &str) -> Bytes {
-    let properties: serde_json::Map<String, Value> = DispatchParameter::ALL
-        .into_iter()
-        .map(|parameter| {
-            let schema = parameter_schema(parameter, options);
-            (parameter.as_str().to_owned(), schema)
-        })
-        .collect();
+    let input_schema = input_schema(|parameter| parameter_schema(parameter, options));
     json!({
         "name": options.name,
         "description": format!("{DESCRIPTION}\n{servers}").trim_end(),
-        "inputSchema": {
-            "type": "object",
-            "properties": properties,
-            "required": [DispatchParameter::Action.as_str()],
-            "additionalProperties": false,
-        },
+        "inputSchema": input_schema,
         "_meta": {ALWAYS_LOAD: true},
     })
     .to_string()
@@ -49,7 +38,7 @@ pub(crate) fn parameter_schema(
     match parameter {
         DispatchParameter::Action => json!({
             "type": "string",
-            "enum": DispatchAction::ALL.map(DispatchAction::as_str),
+            "enum": DispatchAction::texts(),
             "description": "list: all tools by server. status: how many there are",
         }),
         DispatchParameter::Query => text("search: what the tool should do"),
@@ -63,7 +52,7 @@ pub(crate) fn parameter_schema(
         }
         DispatchParameter::Type => json!({
             "type": "string",
-            "enum": CapabilityType::ALL.map(CapabilityType::as_str),
+            "enum": CapabilityType::texts(),
             "description": "search: default tool",
         }),
         DispatchParameter::Limit => json!({
@@ -74,7 +63,7 @@ pub(crate) fn parameter_schema(
         DispatchParameter::Offset => number(0, "list: skip"),
         DispatchParameter::Format => json!({
             "type": "string",
-            "enum": DispatchFormat::ALL.map(DispatchFormat::as_str),
+            "enum": DispatchFormat::texts(),
             "description": "list, search: default text; others are JSON",
         }),
         DispatchParameter::IncludeTools => flag("list: default true"),
@@ -94,7 +83,7 @@ pub(crate) fn parameter_schema(
         DispatchParameter::ResultFile => text("readresult: as returned by call"),
         DispatchParameter::Op => json!({
             "type": "string",
-            "enum": ReadResultOperation::ALL.map(ReadResultOperation::as_str),
+            "enum": ReadResultOperation::texts(),
             "description": "readresult: what to do with the file; default stat (its size)",
         }),
         DispatchParameter::Lines => number(1, &format!("head, tail: default {DEFAULT_LINES}")),

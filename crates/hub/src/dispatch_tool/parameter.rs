@@ -1,11 +1,21 @@
 //! The one list of parameters: their names, what they may be, and which actions and operations take them.
 
-use std::fmt;
-
 use super::{DispatchAction, ReadResultOperation};
+use crate::proxy_tool::{ToolParameter, ToolWord};
 
 /// A parameter of the tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    strum::Display,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[strum(serialize_all = "camelCase")]
 pub enum DispatchParameter {
     /// `action`
     Action,
@@ -63,85 +73,53 @@ pub enum DispatchParameter {
     Refresh,
 }
 
-impl DispatchParameter {
-    /// All parameters, in the order of the input schema.
-    pub const ALL: [DispatchParameter; 27] = [
-        DispatchParameter::Action,
-        DispatchParameter::Query,
-        DispatchParameter::Tool,
-        DispatchParameter::Arguments,
-        DispatchParameter::Connection,
-        DispatchParameter::Type,
-        DispatchParameter::Limit,
-        DispatchParameter::Offset,
-        DispatchParameter::Format,
-        DispatchParameter::IncludeTools,
-        DispatchParameter::IncludeInputSchema,
-        DispatchParameter::IncludeAnnotations,
-        DispatchParameter::ArgumentsFile,
-        DispatchParameter::Meta,
-        DispatchParameter::ResultToFile,
-        DispatchParameter::ResultSizeThreshold,
-        DispatchParameter::ResultFile,
-        DispatchParameter::Op,
-        DispatchParameter::Lines,
-        DispatchParameter::FromLine,
-        DispatchParameter::ToLine,
-        DispatchParameter::FromColumn,
-        DispatchParameter::Pattern,
-        DispatchParameter::Context,
-        DispatchParameter::MaxBytes,
-        DispatchParameter::Filter,
-        DispatchParameter::Refresh,
+impl ToolWord for DispatchParameter {
+    const SYNONYMS: &'static [(&'static str, DispatchParameter)] = &[
+        ("args", DispatchParameter::Arguments),
+        ("params", DispatchParameter::Arguments),
+        ("parameters", DispatchParameter::Arguments),
+        ("input", DispatchParameter::Arguments),
+        ("inputs", DispatchParameter::Arguments),
+        ("name", DispatchParameter::Tool),
+        ("toolname", DispatchParameter::Tool),
+        ("tool_name", DispatchParameter::Tool),
+        ("function", DispatchParameter::Tool),
+        ("server", DispatchParameter::Connection),
+        ("server_name", DispatchParameter::Connection),
+        ("alias", DispatchParameter::Connection),
+        ("q", DispatchParameter::Query),
+        ("text", DispatchParameter::Query),
+        ("search", DispatchParameter::Query),
+        ("keywords", DispatchParameter::Query),
+        ("kind", DispatchParameter::Type),
+        ("count", DispatchParameter::Limit),
+        ("max_results", DispatchParameter::Limit),
+        ("detail", DispatchParameter::Format),
+        ("schema", DispatchParameter::IncludeInputSchema),
+        ("file", DispatchParameter::ResultFile),
+        ("path", DispatchParameter::ResultFile),
+        ("handle", DispatchParameter::ResultFile),
+        ("uri", DispatchParameter::ResultFile),
+        ("operation", DispatchParameter::Op),
+        ("regex", DispatchParameter::Pattern),
+        ("start_line", DispatchParameter::FromLine),
+        ("end_line", DispatchParameter::ToLine),
+        ("jq", DispatchParameter::Filter),
+        ("_meta", DispatchParameter::Meta),
     ];
+}
 
-    /// Its name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            DispatchParameter::Action => "action",
-            DispatchParameter::Query => "query",
-            DispatchParameter::Tool => "tool",
-            DispatchParameter::Arguments => "arguments",
-            DispatchParameter::Connection => "connection",
-            DispatchParameter::Type => "type",
-            DispatchParameter::Limit => "limit",
-            DispatchParameter::Offset => "offset",
-            DispatchParameter::Format => "format",
-            DispatchParameter::IncludeTools => "includeTools",
-            DispatchParameter::IncludeInputSchema => "includeInputSchema",
-            DispatchParameter::IncludeAnnotations => "includeAnnotations",
-            DispatchParameter::ArgumentsFile => "argumentsFile",
-            DispatchParameter::Meta => "meta",
-            DispatchParameter::ResultToFile => "resultToFile",
-            DispatchParameter::ResultSizeThreshold => "resultSizeThreshold",
-            DispatchParameter::ResultFile => "resultFile",
-            DispatchParameter::Op => "op",
-            DispatchParameter::Lines => "lines",
-            DispatchParameter::FromLine => "fromLine",
-            DispatchParameter::ToLine => "toLine",
-            DispatchParameter::FromColumn => "fromColumn",
-            DispatchParameter::Pattern => "pattern",
-            DispatchParameter::Context => "context",
-            DispatchParameter::MaxBytes => "maxBytes",
-            DispatchParameter::Filter => "filter",
-            DispatchParameter::Refresh => "refresh",
-        }
-    }
+impl ToolParameter for DispatchParameter {
+    type Action = DispatchAction;
 
-    /// The parameter of this name.
-    pub(super) fn named(name: &str) -> Option<DispatchParameter> {
-        DispatchParameter::ALL
-            .into_iter()
-            .find(|parameter| parameter.as_str() == name)
-    }
+    const ACTION: DispatchParameter = DispatchParameter::Action;
 
-    /// The actions that take it.
-    pub fn actions(self) -> &'static [DispatchAction] {
+    fn actions(self) -> &'static [DispatchAction] {
         use DispatchAction::{Call, List, ReadResult, Search};
         match self {
-            DispatchParameter::Action | DispatchParameter::Refresh => &DispatchAction::ALL,
+            DispatchParameter::Action | DispatchParameter::Refresh => DispatchAction::all(),
             // Where a stored result came from does not matter, but models like to say it.
-            DispatchParameter::Connection => &DispatchAction::ALL,
+            DispatchParameter::Connection => DispatchAction::all(),
             DispatchParameter::IncludeTools => &[List],
             DispatchParameter::Format
             | DispatchParameter::IncludeInputSchema
@@ -168,22 +146,7 @@ impl DispatchParameter {
         }
     }
 
-    /// The operations of `readresult` that take it.
-    pub(super) fn operations(self) -> &'static [ReadResultOperation] {
-        match self {
-            DispatchParameter::Lines => &[ReadResultOperation::Head, ReadResultOperation::Tail],
-            DispatchParameter::FromLine
-            | DispatchParameter::ToLine
-            | DispatchParameter::FromColumn => &[ReadResultOperation::Slice],
-            DispatchParameter::Pattern => &[ReadResultOperation::Grep],
-            DispatchParameter::Filter => &[ReadResultOperation::Jq],
-            // Lines around what is not a match change nothing.
-            _ => &ReadResultOperation::ALL,
-        }
-    }
-
-    /// What it may be, to follow "must be".
-    pub(super) fn allowed(self) -> &'static str {
+    fn allowed(self) -> &'static str {
         match self {
             DispatchParameter::Action => "'status', 'list', 'search', 'call' or 'readresult'",
             DispatchParameter::Query => "a string that says what to look for",
@@ -222,8 +185,18 @@ impl DispatchParameter {
     }
 }
 
-impl fmt::Display for DispatchParameter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+impl DispatchParameter {
+    /// The operations of `readresult` that take it.
+    pub(super) fn operations(self) -> &'static [ReadResultOperation] {
+        match self {
+            DispatchParameter::Lines => &[ReadResultOperation::Head, ReadResultOperation::Tail],
+            DispatchParameter::FromLine
+            | DispatchParameter::ToLine
+            | DispatchParameter::FromColumn => &[ReadResultOperation::Slice],
+            DispatchParameter::Pattern => &[ReadResultOperation::Grep],
+            DispatchParameter::Filter => &[ReadResultOperation::Jq],
+            // Lines around what is not a match change nothing.
+            _ => ReadResultOperation::all(),
+        }
     }
 }

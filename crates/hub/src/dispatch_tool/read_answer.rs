@@ -5,6 +5,7 @@ use mcp_proxy_spill::PatternReading;
 
 use super::own_result::{OwnOutcome, estimated_tokens, own_result, push_text_item};
 use super::{DispatchAction, ReadResultOperation};
+use crate::proxy_tool::ToolWord;
 use crate::wording::counted;
 use mcp_proxy_wire::json::ObjectWriter;
 

@@ -6,6 +6,7 @@ use super::catalog_answers::SERVERS_NOT_READY;
 use super::own_result::{json_result, text_result};
 use super::summary::Definition;
 use super::{DispatchAction, DispatchFormat, DispatchSearchQuery, MissingConnection};
+use crate::proxy_tool::ToolWord;
 use crate::proxy_tool::{prompt_signature, search_lines, tool_signature};
 use crate::wording::shorten;
 use crate::{ItemKind, PublicDefinition};

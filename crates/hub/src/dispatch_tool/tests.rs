@@ -12,6 +12,7 @@ use mcp_proxy_wire::Message;
 use serde_json::Value;
 
 use super::*;
+use crate::proxy_tool::ToolParameter;
 
 fn parse(arguments: &str) -> Result<DispatchOperation, DispatchToolError> {
     let arguments = Bytes::copy_from_slice(arguments.as_bytes());
@@ -24,7 +25,7 @@ fn parse_with(
     options: &DispatchToolOptions,
 ) -> Result<(DispatchOperation, Refresh), DispatchToolError> {
     let message = Message::parse(arguments.clone());
-    parse_arguments(&message, Some(message.root()), options)
+    Ok(parse_arguments(&message, Some(message.root()), options)?)
 }
 
 fn value(json: &[u8]) -> Value {
@@ -70,14 +71,14 @@ fn the_definition_has_every_parameter_of_the_reference() {
 
 #[test]
 fn the_texts_agree_with_the_limits() {
-    for action in DispatchAction::ALL {
+    for action in DispatchAction::all() {
         assert!(
             DispatchParameter::Action
                 .allowed()
                 .contains(action.as_str())
         );
     }
-    for operation in ReadResultOperation::ALL {
+    for operation in ReadResultOperation::all() {
         assert!(DispatchParameter::Op.allowed().contains(operation.as_str()));
     }
 }

@@ -24,6 +24,7 @@ use crate::dispatch_tool::{
     Refresh, may_have_references,
 };
 use crate::one_reading::is_misspelt_meta;
+use crate::proxy_tool::ArgumentError;
 use crate::read_tool::READ_TOOL_NAME;
 use crate::resolve::LookupError;
 use crate::server_link::ClientId;
@@ -79,7 +80,7 @@ impl Hub {
                 let now = self.wait_for_lists(request, operation);
                 now.and_then(|operation| self.run_dispatch(request, operation))
             }
-            Err(error) => Some(dispatch_tool::render_error(&error, None)),
+            Err(error) => Some(dispatch_tool::render_error(&error.into(), None)),
         };
         if let Some(result) = done {
             self.send_result(client, &id, &result);
@@ -99,14 +100,14 @@ impl Hub {
                 self.run_dispatch(request, operation)
             }
             Ok(operation) => {
-                let error = DispatchToolError::UnsupportedAction {
-                    tool: options.name,
-                    action: operation.action().as_str().to_owned(),
-                    suggestion: None,
-                };
-                Some(dispatch_tool::render_error(&error, None))
+                let text = format!(
+                    "Unsupported {READ_TOOL_NAME} action '{}'.",
+                    operation.action()
+                );
+                let error = ArgumentError::new("unsupported-action", text);
+                Some(dispatch_tool::render_error(&error.into(), None))
             }
-            Err(error) => Some(dispatch_tool::render_error(&error, None)),
+            Err(error) => Some(dispatch_tool::render_error(&error.into(), None)),
         };
         if let (Some(result), Some(id)) = (done, request.message.id()) {
             self.send_result(request.client, &id, &result);
@@ -497,7 +498,7 @@ fn refusal(
             near: near.clone(),
             missing: Vec::new(),
         },
-        LookupError::ArgumentsNotAnObject { .. } => DispatchToolError::ArgumentsNotAnObject,
+        LookupError::ArgumentsNotAnObject { .. } => ArgumentError::not_an_object().into(),
     }
 }
 

@@ -15,8 +15,8 @@ use crate::catalog::{
 };
 use crate::config::EraOffer;
 use crate::proxy_tool::{
-    self, CapabilityType, ListDetail, ListQuery, ProxyOperation, ProxyToolError, SearchWords,
-    UnavailableServer, UnavailableState,
+    self, ArgumentError, CapabilityType, ListDetail, ListQuery, ProxyOperation, ProxyToolError,
+    SearchWords, UnavailableServer, UnavailableState,
 };
 use crate::read_tool::READ_TOOL_NAME;
 use crate::resolve::{LookupError, ResolvedItem};
@@ -268,7 +268,7 @@ impl Hub {
             ProxyOperation::List(query) => self.proxy_list(client, query),
             ProxyOperation::Info { kind, path } => self.proxy_info(client, *kind, path),
             ProxyOperation::Call { .. } | ProxyOperation::Batch(_) => {
-                proxy_tool::render_error(&ProxyToolError::NestedBatch)
+                proxy_tool::render_error(&ArgumentError::not_an_object().into())
             }
         }
     }

@@ -239,7 +239,7 @@ impl Hub {
         }
         if is_read || is_called(&self.proxy_tool.name, profile.proxy_tool) {
             let arguments = arguments_of(message);
-            let parsed = proxy_tool::parse_arguments(arguments.as_ref(), &self.proxy_tool);
+            let parsed = proxy_tool::parse_arguments(arguments.as_ref(), &self.proxy_tool, &[]);
             return match parsed.ok()? {
                 ProxyOperation::Batch(operations) => {
                     let operations = operations.iter().flatten();

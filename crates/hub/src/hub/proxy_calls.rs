@@ -13,7 +13,9 @@ use super::work::WorkTask;
 use crate::catalog::{Hints, ItemKind};
 use crate::dispatch_tool::DispatchAction;
 use crate::json;
-use crate::proxy_tool::{self, CapabilityType, ProxyOperation, ProxyToolError};
+use crate::proxy_tool::{
+    self, ArgumentError, CapabilityType, ProxyOperation, ProxyToolError, ToolWord,
+};
 use crate::read_tool::READ_TOOL_NAME;
 use crate::resolve::LookupError;
 use crate::settings::OwnToolUse;
@@ -27,13 +29,13 @@ impl Hub {
             return;
         };
         let arguments = arguments_of(message);
-        match proxy_tool::parse_arguments(arguments.as_ref(), &self.proxy_tool) {
+        let more_actions: &[_] = match self.is_read_tool(request) {
+            true => &[DispatchAction::ReadResult.as_str()],
+            false => &[],
+        };
+        match proxy_tool::parse_arguments(arguments.as_ref(), &self.proxy_tool, more_actions) {
             Err(error) => {
-                let error = match self.is_read_tool(request) {
-                    true => error.with_action(DispatchAction::ReadResult.as_str()),
-                    false => error,
-                };
-                self.send_result(client, &id, &proxy_tool::render_error(&error));
+                self.send_result(client, &id, &proxy_tool::render_error(&error.into()));
             }
             Ok(ProxyOperation::Batch(operations)) => {
                 let batch = BatchId(self.next_id());
@@ -206,7 +208,7 @@ impl Hub {
                     near: near.clone(),
                 }
             }
-            LookupError::ArgumentsNotAnObject { .. } => ProxyToolError::ArgumentsNotAnObject,
+            LookupError::ArgumentsNotAnObject { .. } => ArgumentError::not_an_object().into(),
         })
     }
 }

@@ -8,6 +8,7 @@ use mcp_proxy_spill::SpillError;
 use super::work::OwnedFiles;
 use crate::dispatch_tool::{DispatchToolError, find_references};
 use crate::json::{self, Edits};
+use crate::proxy_tool::ArgumentError;
 
 /// All results together may not be larger.
 const LARGEST: usize = 64 << 20;
@@ -31,8 +32,8 @@ fn with_results_until(
     now: Instant,
     is_wanted: &dyn Fn() -> bool,
 ) -> Result<Bytes, DispatchToolError> {
-    let not_an_object = DispatchToolError::CallArgumentsNotAnObject;
-    let parsed = json::parse(arguments.clone()).ok_or(not_an_object.clone())?;
+    let not_an_object = ArgumentError::not_an_object;
+    let parsed = json::parse(arguments.clone()).ok_or_else(not_an_object)?;
     let mut edits = Edits::default();
     let mut size = 0;
     for reference in find_references(&parsed)? {
@@ -65,7 +66,9 @@ fn with_results_until(
     // A whole value that is not an object cannot be the arguments, nor can what is nested too deep.
     let is_object =
         json::parse(replaced.clone()).is_some_and(|replaced| json::object(&replaced).is_some());
-    is_object.then_some(replaced).ok_or(not_an_object)
+    is_object
+        .then_some(replaced)
+        .ok_or_else(|| not_an_object().into())
 }
 
 #[cfg(test)]

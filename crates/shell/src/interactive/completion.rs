@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use mcp_proxy_client::CapabilityType;
+use mcp_proxy_client::{CapabilityType, ToolWord};
 use mcp_proxy_wire::terminal_text::sanitize;
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::Highlighter;
@@ -102,9 +102,9 @@ impl ShellHelper {
             ["call"] => self.names(CapabilityType::Tool),
             ["read"] => self.names(CapabilityType::Resource),
             ["prompt"] => self.names(CapabilityType::Prompt),
-            ["info"] => CapabilityType::ALL
-                .into_iter()
-                .flat_map(|kind| self.names(kind))
+            ["info"] => CapabilityType::all()
+                .iter()
+                .flat_map(|kind| self.names(*kind))
                 .collect(),
             ["call", name, given @ ..] => match self.find(CapabilityType::Tool, name) {
                 Some(tool) => tool_arguments(tool, given, word),

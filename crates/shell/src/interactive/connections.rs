@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_proxy_client::CapabilityType;
+use mcp_proxy_client::{CapabilityType, ToolWord};
 use mcp_proxy_wire::terminal_text::sanitize;
 
 use crate::cancel_signal::CancelSignal;
@@ -182,7 +182,7 @@ impl OpenConnection {
 /// Everything that the server offers. A list that fails is empty: the command that needs it says why.
 async fn offered(conversation: &Conversation) -> Vec<CatalogPart> {
     let mut parts = Vec::new();
-    for kind in CapabilityType::ALL {
+    for &kind in CapabilityType::all() {
         let part = conversation.list(kind).await;
         parts.push(part.unwrap_or(CatalogPart {
             kind,

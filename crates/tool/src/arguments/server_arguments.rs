@@ -3,32 +3,18 @@
 use bytes::Bytes;
 use mcp_proxy_wire::Message;
 
-use crate::json;
-use crate::tool_values::{ObjectValue, object_value, on_one_line};
-use crate::{CapabilityType, ProxyParameter, ProxyToolError};
+use crate::tool_values::on_one_line;
+use crate::{CapabilityType, json};
 use mcp_proxy_wire::json::{push_bytes, push_compact};
 
-/// The arguments that `given` stands for: an object, or a string that holds one. An empty string stands for none.
-/// Resources take none, so whatever was sent for one is dropped.
-pub(super) fn server_arguments(
-    given: &Bytes,
-    kind: CapabilityType,
-) -> Result<Option<Bytes>, ProxyToolError> {
-    let args = match object_value(given) {
-        ObjectValue::Object(args) => args,
-        ObjectValue::Nothing => return Ok(None),
-        ObjectValue::Other => {
-            return Err(ProxyToolError::InvalidValue {
-                parameter: ProxyParameter::Args,
-                suggestion: None,
-            });
-        }
-    };
-    Ok(match kind {
+/// What the server gets of an object. Resources take no arguments, so whatever was sent for one is dropped.
+pub(super) fn server_arguments(args: Option<Bytes>, kind: CapabilityType) -> Option<Bytes> {
+    let args = args?;
+    match kind {
         CapabilityType::Tool => Some(on_one_line(args)),
         CapabilityType::Resource => None,
         CapabilityType::Prompt => Some(prompt_arguments(&Message::parse(args))),
-    })
+    }
 }
 
 /// The arguments of prompts are strings, which models tend to forget: any other value becomes its JSON text, and `null`

@@ -221,7 +221,7 @@ fn g6_the_text_names_servers_that_are_missing() {
     };
     let unavailable = [down("time", false), down("old", true)];
     let arguments = br#"{"action":"list","type":"tool"}"#[..].into();
-    let parsed = parse_arguments(Some(&arguments), &ProxyToolOptions::default());
+    let parsed = parse_arguments(Some(&arguments), &ProxyToolOptions::default(), &[]);
     let Ok(ProxyOperation::List(query)) = parsed else {
         panic!("{parsed:?}");
     };
@@ -262,7 +262,7 @@ fn d14_a_server_that_is_turned_off_is_not_missed() {
         state: UnavailableState::TurnedOff,
     };
     let arguments = br#"{"action":"list","type":"tool"}"#[..].into();
-    let parsed = parse_arguments(Some(&arguments), &ProxyToolOptions::default());
+    let parsed = parse_arguments(Some(&arguments), &ProxyToolOptions::default(), &[]);
     let Ok(ProxyOperation::List(query)) = parsed else {
         panic!("{parsed:?}");
     };

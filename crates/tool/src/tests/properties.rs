@@ -61,8 +61,8 @@ proptest! {
     #[test]
     fn any_bytes_are_arguments_or_an_error(raw in proptest::collection::vec(any::<u8>(), 0..200)) {
         let options = ProxyToolOptions::default();
-        if let Err(error) = parse_arguments(Some(&raw.clone().into()), &options) {
-            value(&render_error(&error));
+        if let Err(error) = parse_arguments(Some(&raw.clone().into()), &options, &[]) {
+            value(&render_error(&error.into()));
         }
         let raw = Bytes::from(raw);
         for render in [render_tool_result, render_resource_result, render_prompt_result] {
@@ -73,9 +73,10 @@ proptest! {
 
     #[test]
     fn any_json_is_arguments_or_an_error(arguments in any_json(), pretty: bool) {
-        let parsed = parse_arguments(Some(&bytes(&arguments, pretty)), &ProxyToolOptions::default());
+        let parsed = parse_arguments(Some(&bytes(&arguments, pretty)), &ProxyToolOptions::default(), &[]);
         match parsed {
             Err(error) => {
+                let error = ProxyToolError::from(error);
                 let result = value(&render_error(&error));
                 prop_assert_eq!(&result["isError"], true);
                 prop_assert_eq!(&result["_meta"]["mcp-proxy/proxy"]["error"], error.code());

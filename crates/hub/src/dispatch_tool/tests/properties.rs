@@ -46,7 +46,7 @@ fn any_json() -> impl Strategy<Value = Value> {
         "start",
         "end",
     ];
-    names.extend(DispatchParameter::ALL.map(DispatchParameter::as_str));
+    names.extend(DispatchParameter::texts());
     let key = prop_oneof![
         8 => proptest::sample::select(names).prop_map(str::to_owned),
         1 => any::<String>(),
@@ -62,8 +62,8 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 /// Arguments that get past the choice of an action.
 fn any_arguments() -> impl Strategy<Value = Value> {
-    let actions: Vec<_> = DispatchAction::ALL.map(DispatchAction::as_str).to_vec();
-    let members = proptest::sample::subsequence(DispatchParameter::ALL.to_vec(), 0..5);
+    let actions = DispatchAction::texts();
+    let members = proptest::sample::subsequence(DispatchParameter::all().to_vec(), 0..5);
     (
         proptest::sample::select(actions),
         members,
