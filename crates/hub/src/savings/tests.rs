@@ -181,6 +181,7 @@ fn tokens_with_proxy(measured: &MeasuredCatalog, question: &str, arguments: &str
     let parsed = proxy_tool::parse_arguments(
         Some(&Bytes::copy_from_slice(search.as_bytes())),
         &measured.proxy_tool,
+        &[],
     );
     let Ok(ProxyOperation::Search(query)) = parsed else {
         panic!("{search} is a search");
