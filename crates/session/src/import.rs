@@ -1,8 +1,7 @@
 //! Import of the seed's JSON: a `ProxySession` document becomes a record of ours.
 //!
 //! The seed's own field names are read, and those of the program it came from, which wrote `proxy_id`, `payload` and
-//! `original_payload`. The document is read twice, for its head and for its messages, so that only one message is in memory at a
-//! time. A `raw` that is a string is taken as the text (or `base64:` bytes) of something that was not JSON, as our export writes it.
+//! `original_payload`. A `raw` that is a string is taken as the text (or `base64:` bytes) of something that was not JSON, as our export writes it.
 
 mod document;
 mod notes;
@@ -13,14 +12,11 @@ use crate::{
     RecordOptions, Recorder, id, private_files, timestamp,
 };
 use bytes::Bytes;
-use document::{
-    DocumentHead, DocumentVisitor, ImportedMessage, JsonObject, SessionIdentity, bytes_of,
-};
+use document::{Document, ImportedMessage, SessionIdentity, bytes_of};
 use mcp_proxy_wire::{Direction, Kind, Message, Origin, Transport, TransportEnvelope};
 use notes::MessageNotes;
 use rustc_hash::FxHashMap;
-use serde::Deserializer as _;
-use std::io::{BufReader, Read as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -55,14 +51,9 @@ fn import_as(
         path: source.to_path_buf(),
         why,
     };
-    let open = || {
-        private_files::open_record(source)
-            .map(BufReader::new)
-            .map_err(|error| Error::io("open", source, error))
-    };
-    let head: JsonObject<DocumentHead> =
-        serde_json::from_reader(open()?).map_err(|error| wrong(error.to_string()))?;
-    let head = head.0;
+    let text = private_files::open_record(source).and_then(io::read_to_string);
+    let text = text.map_err(|error| Error::io("read", source, error))?;
+    let document = Document::read(&text).map_err(wrong)?;
     let options = RecordOptions {
         durability: Durability::None,
         on_error: RecordErrorPolicy::Stop,
@@ -70,7 +61,7 @@ fn import_as(
         redaction: None,
         max_size: None,
     };
-    let header = head.header(identity).map_err(wrong)?;
+    let header = document.header(identity).map_err(wrong)?;
     let mut writer = ImportWriter {
         recorder: Recorder::create(place, options, &header)?,
         transport: header.server.transport,
@@ -78,30 +69,23 @@ fn import_as(
         salt: id::new_salt(),
         next: 0,
         known: FxHashMap::default(),
-        redacted: head.redacted(),
-        notes: head.notes(),
+        redacted: document.redacted(),
+        notes: document.notes(),
         connections: FxHashMap::default(),
-        failed: None,
     };
     let note = format!("imported from {}", source.display());
     writer
         .recorder
         .record_event(header.started_at, &RecordEvent::Note { text: &note });
-    let mut json = serde_json::Deserializer::from_reader(open()?);
-    let read = json.deserialize_map(DocumentVisitor(&mut writer));
-    let failed = writer
-        .failed
-        .take()
-        .or_else(|| read.err().map(|error| wrong(error.to_string())));
-    if let Some(error) = failed {
+    if let Err(error) = writer.write_messages(&document, wrong) {
         // Half a session is useless: nothing of it stays.
         let _ = std::fs::remove_file(writer.recorder.path());
         return Err(error);
     }
-    for note in head.user_notes() {
+    for note in document.user_notes() {
         note.write(&mut writer.recorder, header.started_at);
     }
-    if let Some(ended_at) = head.ended_at.as_deref().and_then(timestamp::parse) {
+    if let Some(ended_at) = document.ended_at.as_deref().and_then(timestamp::parse) {
         writer.recorder.end(ended_at, "as imported")?;
     }
     writer.recorder.flush()?;
@@ -124,15 +108,28 @@ struct ImportWriter {
     notes: FxHashMap<u64, MessageNotes>,
     /// The connections to servers with names. A document does not tell connections apart, so each server has one.
     connections: FxHashMap<String, u32>,
-    failed: Option<Error>,
 }
 
 impl ImportWriter {
-    fn write(&mut self, imported: &ImportedMessage) -> Result<(), String> {
-        let direction: Direction = imported
-            .direction
-            .parse()
-            .map_err(|error| format!("`direction`: {error}"))?;
+    fn write_messages(
+        &mut self,
+        document: &Document<'_>,
+        wrong: impl Fn(String) -> Error,
+    ) -> Result<(), Error> {
+        for (number, message) in (1..).zip(document.messages()) {
+            let wrong = |why: String| wrong(format!("message {number}: {why}"));
+            let message = message.map_err(wrong)?;
+            let direction = message.direction.parse::<Direction>();
+            let direction = direction.map_err(|error| wrong(format!("`direction`: {error}")))?;
+            self.write(&message, direction);
+            if number % 64 == 0 {
+                self.recorder.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, imported: &ImportedMessage<'_>, direction: Direction) {
         // Sequence numbers must rise; a document that has none, or has them twice, is numbered anew.
         let sequence = imported
             .sequence
@@ -146,10 +143,9 @@ impl ImportWriter {
             .unwrap_or(self.started_at);
         let id = imported.id.as_deref().and_then(MessageId::parse);
         let id = id.unwrap_or_else(|| MessageId::new(time, self.salt, sequence));
-        let sent = bytes_of(&imported.raw);
+        let sent = bytes_of(imported.raw);
         let original = imported
             .original_raw
-            .as_deref()
             .filter(|_| imported.modified)
             .map(bytes_of);
         let received = Message::parse(original.clone().unwrap_or_else(|| sent.clone()));
@@ -235,18 +231,8 @@ impl ImportWriter {
         {
             self.known.insert(name.clone(), (id, sequence, time));
         }
-        if sequence.is_multiple_of(64) {
-            self.recorder.flush().map_err(|error| {
-                let text = error.to_string();
-                self.failed = Some(error);
-                text
-            })?;
-        }
-        Ok(())
     }
-}
 
-impl ImportWriter {
     /// The connection to the server of this name, which opens with its first message.
     fn connection_to(&mut self, server: &str, time: SystemTime) -> u32 {
         if let Some(known) = self.connections.get(server) {

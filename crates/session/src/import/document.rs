@@ -1,6 +1,5 @@
-//! The seed's JSON as it is read: the session without its messages, and one message after the other.
+//! The seed's JSON as it is read: the session, and one message after the other.
 
-use super::ImportWriter;
 use super::notes::{ImportedNote, MessageNotes};
 use crate::{PeerInfo, SessionHeader, id, timestamp};
 use base64::Engine;
@@ -9,12 +8,8 @@ use bytes::Bytes;
 use mcp_proxy_wire::{Message, Transport, flatten};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use std::fmt;
-use std::marker::PhantomData;
 
 /// The member of an imported session's metadata that names the session it was imported from.
 const IMPORTED_FROM: &str = "imported_from";
@@ -28,9 +23,9 @@ pub(super) enum SessionIdentity {
     Same,
 }
 
-/// The document without its messages.
+/// A document. Its messages are read when they are asked for.
 #[derive(Deserialize)]
-pub(super) struct DocumentHead {
+pub(super) struct Document<'a> {
     #[serde(alias = "session_id")]
     id: Option<String>,
     started_at: Option<String>,
@@ -39,10 +34,50 @@ pub(super) struct DocumentHead {
     server_command: Option<String>,
     server_url: Option<String>,
     metadata: Option<Map<String, Value>>,
-    messages: Option<IgnoredAny>,
+    #[serde(borrow)]
+    messages: Option<Vec<&'a RawValue>>,
 }
 
-impl DocumentHead {
+/// A message in either spelling.
+#[derive(Deserialize)]
+pub(super) struct ImportedMessage<'a> {
+    #[serde(alias = "proxy_id")]
+    pub(super) id: Option<String>,
+    pub(super) sequence: Option<u64>,
+    pub(super) timestamp: Option<String>,
+    pub(super) direction: String,
+    pub(super) transport: Option<String>,
+    #[serde(alias = "payload", borrow)]
+    pub(super) raw: &'a RawValue,
+    pub(super) correlated_id: Option<String>,
+    /// Older exports of ours have these three here, newer ones in the metadata.
+    pub(super) origin: Option<String>,
+    pub(super) parent: Option<u64>,
+    pub(super) server: Option<String>,
+    #[serde(default)]
+    pub(super) modified: bool,
+    #[serde(alias = "original_payload", borrow)]
+    pub(super) original_raw: Option<&'a RawValue>,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn read(text: &'a str) -> Result<Document<'a>, String> {
+        read_object(
+            text,
+            "a session: a JSON object with `started_at` and `messages`",
+        )
+    }
+
+    pub(super) fn messages(&self) -> impl Iterator<Item = Result<ImportedMessage<'a>, String>> {
+        let messages = self.messages.iter().flatten();
+        messages.map(|message| {
+            read_object(
+                message.get(),
+                "a message: a JSON object with `direction` and `raw`",
+            )
+        })
+    }
+
     /// The header of a record of it. What it says about messages is not part of that: the record says it message by message.
     pub(super) fn header(&self, identity: SessionIdentity) -> Result<SessionHeader, String> {
         if self.messages.is_none() {
@@ -119,61 +154,11 @@ impl DocumentHead {
 }
 
 /// A `T` that is written as a JSON object. serde would read a list of its members' values too.
-pub(super) struct JsonObject<T>(pub(super) T);
-
-/// What a person has to write where a `Self` is read.
-pub(super) trait DocumentPart {
-    const EXPECTED: &'static str;
-}
-
-impl DocumentPart for DocumentHead {
-    const EXPECTED: &'static str = "a session: a JSON object with `started_at` and `messages`";
-}
-
-impl DocumentPart for ImportedMessage {
-    const EXPECTED: &'static str = "a message: a JSON object with `direction` and `raw`";
-}
-
-impl<'de, T: Deserialize<'de> + DocumentPart> Deserialize<'de> for JsonObject<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonObject<T>, D::Error> {
-        deserializer.deserialize_map(JsonObjectVisitor(PhantomData))
+fn read_object<'a, T: Deserialize<'a>>(text: &'a str, expected: &str) -> Result<T, String> {
+    match text.trim_start().starts_with('{') {
+        true => serde_json::from_str(text).map_err(|error| error.to_string()),
+        false => Err(format!("it is not {expected}")),
     }
-}
-
-struct JsonObjectVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de> + DocumentPart> Visitor<'de> for JsonObjectVisitor<T> {
-    type Value = JsonObject<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(T::EXPECTED)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<JsonObject<T>, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(JsonObject)
-    }
-}
-
-/// A message in either spelling.
-#[derive(Deserialize)]
-pub(super) struct ImportedMessage {
-    #[serde(alias = "proxy_id")]
-    pub(super) id: Option<String>,
-    pub(super) sequence: Option<u64>,
-    pub(super) timestamp: Option<String>,
-    pub(super) direction: String,
-    pub(super) transport: Option<String>,
-    #[serde(alias = "payload")]
-    pub(super) raw: Box<RawValue>,
-    pub(super) correlated_id: Option<String>,
-    /// Older exports of ours have these three here, newer ones in the metadata.
-    pub(super) origin: Option<String>,
-    pub(super) parent: Option<u64>,
-    pub(super) server: Option<String>,
-    #[serde(default)]
-    pub(super) modified: bool,
-    #[serde(alias = "original_payload")]
-    pub(super) original_raw: Option<Box<RawValue>>,
 }
 
 /// A body out of a document: a value on one line, or the bytes that a string stands for.
@@ -186,54 +171,4 @@ pub(super) fn bytes_of(raw: &RawValue) -> Bytes {
     }
     let message = Message::parse(raw.get().as_bytes().to_vec());
     flatten(&message).unwrap_or(message).into_raw()
-}
-
-pub(super) struct DocumentVisitor<'a>(pub(super) &'a mut ImportWriter);
-
-impl<'de> Visitor<'de> for DocumentVisitor<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a session document")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<String>()? {
-            if key == "messages" {
-                map.next_value_seed(MessagesVisitor(self.0))?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(())
-    }
-}
-
-struct MessagesVisitor<'a>(&'a mut ImportWriter);
-
-impl<'de> DeserializeSeed<'de> for MessagesVisitor<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for MessagesVisitor<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of messages")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut messages: A) -> Result<(), A::Error> {
-        let mut number = 0;
-        while let Some(message) = messages.next_element::<JsonObject<ImportedMessage>>()? {
-            number += 1;
-            self.0
-                .write(&message.0)
-                .map_err(|why| serde::de::Error::custom(format!("message {number}: {why}")))?;
-        }
-        Ok(())
-    }
 }
