@@ -173,38 +173,40 @@ pub fn fill_redactions(
     facts: &RedactionFacts,
     values: &BTreeMap<u32, Value>,
 ) -> Result<Message, MissingFills> {
-    let raw = message.raw();
-    let front = front(&facts.nonce);
-    let mut out = Vec::with_capacity(raw.len());
     let mut missing = Vec::new();
-    let mut done = 0;
-    for at in memchr::memmem::find_iter(raw, front.as_bytes()) {
-        let Some((mark, number)) = mark_at(raw, at, front.len()) else {
-            continue;
-        };
-        let Some(value) = values.get(&number) else {
+    let filled = replace_marks(message.raw(), &front(&facts.nonce), |number| {
+        let value = values.get(&number);
+        if value.is_none() {
             missing.push(number);
-            continue;
-        };
-        // The quote before a mark tells how many strings it stands in, by its backslashes.
-        let before = &raw[..at];
-        let quoted = before.ends_with(b"\"") && raw[mark.end..].starts_with(b"\"");
-        if quoted {
-            out.extend_from_slice(&raw[done..at - 1]);
-            out.extend_from_slice(value.to_string().as_bytes());
-            done = mark.end + 1;
-        } else {
-            let slashes = before.strip_suffix(b"\"").map_or(0, slashes);
-            out.extend_from_slice(&raw[done..at]);
-            out.extend_from_slice(escaped(value, slashes).as_bytes());
-            done = mark.end;
+        }
+        Some((value?.to_string().into_bytes(), HitForm::Value(0)))
+    });
+    match missing.is_empty() {
+        true => Ok(Message::parse(filled)),
+        false => Err(MissingFills(missing)),
+    }
+}
+
+/// `text` with values in the place of its marks. `value` gives that of a mark with its number, and what it was a part of.
+fn replace_marks(
+    text: &[u8],
+    front: &str,
+    mut value: impl FnMut(u32) -> Option<(Vec<u8>, HitForm)>,
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut done = 0;
+    for at in memchr::memmem::find_iter(text, front.as_bytes()) {
+        if let Some((mark, number)) = mark_at(text, at, front.len())
+            && let Some((raw, form)) = value(number)
+        {
+            let (span, value) = value_for(text, mark, &raw, form);
+            out.extend_from_slice(&text[done..span.start]);
+            out.extend_from_slice(&value);
+            done = span.end;
         }
     }
-    if !missing.is_empty() {
-        return Err(MissingFills(missing));
-    }
-    out.extend_from_slice(&raw[done..]);
-    Ok(Message::parse(out))
+    out.extend_from_slice(&text[done..]);
+    out
 }
 
 /// The numbers of marks that match no hidden value of a message, or `None` for a mark that is damaged.
@@ -236,43 +238,27 @@ impl RedactionMark {
         original: &[u8],
         hits: &[RedactionHit],
     ) -> Result<Bytes, UnknownMarks> {
-        let mut out = Vec::with_capacity(edited.len());
-        let mut unknown = Vec::new();
-        let mut done = 0;
+        let hit = |number: u32| hits.get(usize::try_from(number).ok()?.checked_sub(1)?);
         // The sender may have written something like a mark itself; then it stays as it is.
         let may_be_text = memchr::memmem::find(original, MARK_START).is_some();
+        let mut unknown = Vec::new();
         for at in memchr::memmem::find_iter(edited, MARK_START) {
             let is_ours = edited[at..].starts_with(self.front.as_bytes());
-            let mark = match is_ours {
-                true => mark_at(edited, at, self.front.len()),
-                false => None,
-            };
-            let Some((mark, number)) = mark else {
-                if is_ours || !may_be_text {
-                    unknown.push(None);
-                }
-                continue;
-            };
-            let place = usize::try_from(number).unwrap_or_default();
-            let Some(hit) = place.checked_sub(1).and_then(|place| hits.get(place)) else {
-                unknown.push(Some(number));
-                continue;
-            };
-            let (span, value) = value_for(
-                edited,
-                mark,
-                &original[hit.span.start..hit.span.end],
-                hit.form,
-            );
-            out.extend_from_slice(&edited[done..span.start]);
-            out.extend_from_slice(&value);
-            done = span.end;
+            match mark_at(edited, at, self.front.len()).filter(|_| is_ours) {
+                Some((_, number)) if hit(number).is_some() => {}
+                Some((_, number)) => unknown.push(Some(number)),
+                None if is_ours || !may_be_text => unknown.push(None),
+                None => {}
+            }
         }
         if !unknown.is_empty() {
             return Err(UnknownMarks(unknown));
         }
-        out.extend_from_slice(&edited[done..]);
-        Ok(out.into())
+        let restored = replace_marks(edited, &self.front, |number| {
+            let RedactionHit { span, form } = *hit(number)?;
+            Some((original[span.start..span.end].to_vec(), form))
+        });
+        Ok(restored.into())
     }
 }
 
@@ -337,24 +323,9 @@ fn nested(text: &[u8], layers: u32) -> Vec<u8> {
 /// The mark whose front is at `at`, and its number.
 fn mark_at(raw: &[u8], at: usize, front: usize) -> Option<(Span, u32)> {
     let digits = at + front;
-    let len = raw[digits..].iter().position(|byte| *byte == b']')?;
+    let len = raw.get(digits..)?.iter().position(|byte| *byte == b']')?;
     let number = std::str::from_utf8(&raw[digits..digits + len]).ok()?;
     Some((Span::new(at, digits + len + 1), number.parse().ok()?))
-}
-
-/// The text of a value as it stands inside of a string, or of strings in strings.
-fn escaped(value: &Value, slashes: usize) -> String {
-    let mut text = match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    // 1, 3 and 7 backslashes before a quote: one, two and three strings around it.
-    let layers = (slashes + 1).ilog2() + 1;
-    for _ in 0..layers {
-        let token = json_string(&text);
-        text = token[1..token.len() - 1].to_owned();
-    }
-    text
 }
 
 /// How many backslashes stand at the end.
