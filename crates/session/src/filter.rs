@@ -2,12 +2,11 @@
 //!
 //! A filter is plain words, a `/regex/`, or a jq program over a documented view of the message; which of them a text is, is
 //! decided by how it begins ([`Filter::parse`]). It is compiled once and tried on many messages, live ones ([`MessageFacts`]) and
-//! recorded ones (a [`Row`] of a [`SessionRecord`]). [`help`] makes the help page and `docs/filters.md` from [`FIELDS`].
+//! recorded ones (a [`Row`] of a [`SessionRecord`]). `docs/filters.md` describes the language.
 
 mod error;
 mod facts;
 mod form;
-pub mod help;
 mod pattern;
 mod recorded_facts;
 mod view;
@@ -31,7 +30,7 @@ use words::Words;
 
 pub use error::FilterError;
 pub use facts::{EnvelopeFacts, MessageFacts, MessageFlags, RequestFacts, is_http_error};
-pub use view::{FIELDS, FilterField};
+pub use view::field_names;
 
 /// A message of this size is searched for a pattern where it is: even a slow search takes some milliseconds only.
 const QUICK: usize = 64 << 10;
@@ -72,7 +71,7 @@ impl Filter {
                 FilterTest::Pattern(Pattern::new(pattern, case)?)
             }
             FilterForm::Jq(program) => {
-                FilterTest::Jq(Arc::new(JqProgram::compile(program, &view::names())?))
+                FilterTest::Jq(Arc::new(JqProgram::compile(program, &field_names())?))
             }
         };
         Ok(Filter {

@@ -6,20 +6,18 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use mcp_proxy_session::filter;
 use mcp_proxy_tui::keys_page;
 
 use crate::cli::HelpTopic;
 use crate::printer;
 
-/// As wide as clap makes its own help.
-const WIDTH: usize = 100;
+const FILTERS: &str = include_str!("../../../../docs/filters.md");
 const RULES: &str = include_str!("../../../../docs/rules.md");
 
 /// Prints a page.
 pub fn run(topic: HelpTopic) -> Result<ExitCode> {
     let page = match topic {
-        HelpTopic::Filters => filter::help::page(WIDTH),
+        HelpTopic::Filters => FILTERS.to_owned(),
         HelpTopic::Rules => RULES.to_owned(),
         HelpTopic::Keys => keys(),
     };

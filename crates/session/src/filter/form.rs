@@ -65,7 +65,7 @@ fn is_jq(text: &str) -> bool {
     }
     if let Some(rest) = text.strip_prefix('.') {
         let name = name(rest);
-        return view::names().contains(&name) || OPERATORS.iter().any(|op| text.contains(op));
+        return view::field_names().contains(&name) || OPERATORS.iter().any(|op| text.contains(op));
     }
     // `select(…)`, `any(…)`: a name and a bracket, with nothing between, and its end.
     let name = name(text);

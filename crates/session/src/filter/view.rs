@@ -1,27 +1,17 @@
 //! The view of a message that jq programs see.
 //!
-//! [`FIELDS`] is the one list of its fields. The view is made from it, and so are the help page, the documentation and the
-//! errors about fields that do not exist.
+//! `docs/filters.md` describes its fields; a test compares the two lists.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
+use FieldSource::{Fact, Part};
 use bytes::Bytes;
 use jaq_json::Val;
 use mcp_proxy_wire::{Field, Message, Span, TransportEnvelope};
 
 use super::facts::{EnvelopeFacts, MessageFacts};
 use crate::jq::{self, NeededFields};
-
-/// A field of the view.
-pub struct FilterField {
-    /// Its name, without the dot.
-    pub name: &'static str,
-    /// What kind of value it has.
-    pub holds: &'static str,
-    /// What it means.
-    pub about: &'static str,
-    source: FieldSource,
-}
 
 /// Where the value of a field comes from.
 #[derive(Clone, Copy)]
@@ -32,232 +22,56 @@ enum FieldSource {
     Part(fn(&Message) -> Option<Span>),
 }
 
-/// Every field of the view, in the order in which people read of them. What a message does not have is `null`.
-pub const FIELDS: &[FilterField] = &[
-    fact(
-        "method",
-        "string",
-        "the method; of an answer, that of the request it answers",
-        |f| f.method().map(text),
-    ),
-    fact(
-        "tool",
-        "string",
-        "the tool of a tools/call, and of its answer",
-        |f| f.name_if(&["tools/call"]),
-    ),
-    fact(
-        "prompt",
-        "string",
-        "the prompt of a prompts/get, and of its answer",
-        |f| f.name_if(&["prompts/get"]),
-    ),
-    fact(
-        "uri",
-        "string",
-        "the resource of a resources/read, subscribe or unsubscribe, and of its answer",
-        |f| {
-            f.name_if(&[
-                "resources/read",
-                "resources/subscribe",
-                "resources/unsubscribe",
-            ])
-        },
-    ),
-    fact(
-        "name",
-        "string",
-        "the tool, prompt or resource, whichever it is",
-        |f| f.name().map(text),
-    ),
-    fact(
-        "direction",
-        "string",
-        "client_to_server or server_to_client",
-        |f| Some(word(f.direction.as_str())),
-    ),
-    fact(
-        "origin",
-        "string",
-        "who wrote it: client, server, proxy or replay",
-        |f| Some(word(f.origin.as_str())),
-    ),
-    fact(
-        "kind",
-        "string",
-        "request, notification, response, error, batch, other or malformed",
-        |f| Some(word(f.kind().as_str())),
-    ),
-    fact(
-        "status",
-        "string",
-        "of an answer, ok or error (also for a tool that failed, and for an HTTP status of 400 or more); of anything else, none",
-        |f| Some(word(f.status())),
-    ),
-    fact("id", "any", "the JSON-RPC id", |f| f.id()),
-    part(
-        "params",
-        "any",
-        "the params of a request or notification",
-        Message::params,
-    ),
-    part("result", "any", "the result of an answer", Message::result),
-    part(
-        "error",
-        "object",
-        "the error of an answer: code, message, data",
-        Message::error,
-    ),
-    part(
-        "message",
-        "any",
-        "the whole message; for a batch, an array",
-        |message| Some(Span::new(0, message.len())),
-    ),
-    fact(
-        "raw",
-        "string",
-        "the whole message as text, as it was sent",
-        |f| {
-            f.partial_head
-                .is_none()
-                .then(|| Val::utf8_str(f.message.raw().clone()))
-        },
-    ),
-    fact("size", "number", "its length in bytes", |f| {
-        Some(number(
-            f.partial_head
-                .map_or(f.message.len() as u64, |(_, len)| len),
-        ))
-    }),
-    fact("sequence", "number", "its number within the session", |f| {
-        Some(number(f.sequence))
-    }),
-    fact(
-        "time",
-        "string",
-        "when it was received: \"2026-11-15T18:00:00.001000Z\"",
-        |f| Some(jq::time(f.time)),
-    ),
-    fact(
+/// Every field of the view, in the order of `docs/filters.md`, which says what each means. What a message does not have is `null`.
+const FIELDS: &[(&str, FieldSource)] = &[
+    ("method", Fact(|f| f.method().map(text))),
+    ("tool", Fact(|f| f.name_if(&["tools/call"]))),
+    ("prompt", Fact(|f| f.name_if(&["prompts/get"]))),
+    ("uri", Fact(|f| f.name_if(RESOURCE_METHODS))),
+    ("name", Fact(|f| f.name().map(text))),
+    ("direction", Fact(|f| Some(word(f.direction.as_str())))),
+    ("origin", Fact(|f| Some(word(f.origin.as_str())))),
+    ("kind", Fact(|f| Some(word(f.kind().as_str())))),
+    ("status", Fact(|f| Some(word(f.status())))),
+    ("id", Fact(|f| f.id())),
+    ("params", Part(Message::params)),
+    ("result", Part(Message::result)),
+    ("error", Part(Message::error)),
+    ("message", Part(|message| Some(Span::new(0, message.len())))),
+    ("raw", Fact(|f| f.raw())),
+    ("size", Fact(|f| Some(number(f.size())))),
+    ("sequence", Fact(|f| Some(number(f.sequence)))),
+    ("time", Fact(|f| Some(jq::time(f.time)))),
+    (
         "answers",
-        "number",
-        "the number of the request that it answers",
-        |f| f.request.map(|asked| number(asked.sequence)),
+        Fact(|f| f.request.map(|asked| number(asked.sequence))),
     ),
-    fact(
-        "parent",
-        "number",
-        "the number of the call that caused it, where the proxy sent it because of a client's request",
-        |f| f.parent.map(number),
-    ),
-    fact(
+    ("parent", Fact(|f| f.parent.map(number))),
+    (
         "latency_ms",
-        "number",
-        "of an answer, how long the server took: from forwarding the request to receiving the answer",
-        |f| {
-            f.request
-                .map(|asked| Val::from(asked.latency.as_secs_f64() * 1e3))
-        },
+        Fact(|f| f.request.map(|asked| millis(asked.latency))),
     ),
-    fact(
+    (
         "request_held_ms",
-        "number",
-        "of an answer, how long its request was held or delayed before it was forwarded",
-        |f| {
-            f.request
-                .map(|asked| Val::from(asked.held.as_secs_f64() * 1e3))
-        },
+        Fact(|f| f.request.map(|asked| millis(asked.held))),
     ),
-    fact(
-        "transport",
-        "string",
-        "stdio, sse, streamable_http, websocket or in_process: that of the side it came from",
-        |f| Some(word(f.transport.as_str())),
-    ),
-    fact(
-        "connection",
-        "number",
-        "the number of the connection",
-        |f| Some(number(f.connection.into())),
-    ),
-    fact(
-        "server",
-        "string",
-        "the name of the connection's server: that of a hub's configuration; hub on the connections of a hub's clients; server if nobody gave it a name",
-        |f| f.server.map(text),
-    ),
-    fact(
-        "exchange",
-        "number",
-        "the number of the HTTP exchange within the connection",
-        |f| Some(number(f.exchange)),
-    ),
-    fact(
-        "http",
-        "object",
-        "of a message that is an HTTP body, its head: method and target of a request, status of a response, version, headers (names in lower case); masked where a record masks. A message in an event stream has none, but .sse",
-        |f| f.http(),
-    ),
-    fact(
-        "sse",
-        "object",
-        "id, event and retry of the event that carried it",
-        |f| f.sse(),
-    ),
-    fact(
-        "late",
-        "boolean",
-        "it answers a request that was given up",
-        |f| Some(Val::Bool(f.flags.late)),
-    ),
-    fact(
-        "duplicate",
-        "boolean",
-        "it answers a request that had its answer",
-        |f| Some(Val::Bool(f.flags.duplicate)),
-    ),
-    fact(
-        "modified",
-        "boolean",
-        "it was changed on its way; known in records only",
-        |f| Some(Val::Bool(f.flags.modified)),
-    ),
-    fact(
-        "dropped",
-        "boolean",
-        "it was dropped; known in records only",
-        |f| Some(Val::Bool(f.flags.dropped)),
-    ),
+    ("transport", Fact(|f| Some(word(f.transport.as_str())))),
+    ("connection", Fact(|f| Some(number(f.connection.into())))),
+    ("server", Fact(|f| f.server.map(text))),
+    ("exchange", Fact(|f| Some(number(f.exchange)))),
+    ("http", Fact(|f| f.http())),
+    ("sse", Fact(|f| f.sse())),
+    ("late", Fact(|f| Some(Val::Bool(f.flags.late)))),
+    ("duplicate", Fact(|f| Some(Val::Bool(f.flags.duplicate)))),
+    ("modified", Fact(|f| Some(Val::Bool(f.flags.modified)))),
+    ("dropped", Fact(|f| Some(Val::Bool(f.flags.dropped)))),
 ];
 
-const fn fact(
-    name: &'static str,
-    holds: &'static str,
-    about: &'static str,
-    value: fn(&MessageFacts<'_>) -> Option<Val>,
-) -> FilterField {
-    FilterField {
-        name,
-        holds,
-        about,
-        source: FieldSource::Fact(value),
-    }
-}
-
-const fn part(
-    name: &'static str,
-    holds: &'static str,
-    about: &'static str,
-    span: fn(&Message) -> Option<Span>,
-) -> FilterField {
-    FilterField {
-        name,
-        holds,
-        about,
-        source: FieldSource::Part(span),
-    }
-}
+const RESOURCE_METHODS: &[&str] = &[
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+];
 
 /// What a program sees of a message, on its way to the thread that runs the program. Parts of the message are read there.
 pub(super) struct MessageView {
@@ -289,8 +103,8 @@ impl MessageView {
 }
 
 /// The names of all fields.
-pub(super) fn names() -> Vec<&'static str> {
-    FIELDS.iter().map(|field| field.name).collect()
+pub fn field_names() -> Vec<&'static str> {
+    FIELDS.iter().map(|(name, _)| *name).collect()
 }
 
 impl MessageFacts<'_> {
@@ -298,14 +112,14 @@ impl MessageFacts<'_> {
     pub(super) fn view(&self, needs: NeededFields) -> MessageView {
         let needed = FIELDS.iter().enumerate();
         let needed = needed.filter(|(place, _)| needs.has(*place));
-        let members = needed.map(|(_, field)| {
-            let member = match field.source {
-                FieldSource::Fact(value) => ViewMember::Value(value(self).unwrap_or(Val::Null)),
-                FieldSource::Part(span) => {
+        let members = needed.map(|(_, (name, source))| {
+            let member = match source {
+                Fact(value) => ViewMember::Value(value(self).unwrap_or(Val::Null)),
+                Part(span) => {
                     span(self.message).map_or(ViewMember::Value(Val::Null), ViewMember::Part)
                 }
             };
-            (field.name, member)
+            (*name, member)
         });
         MessageView {
             message: self.message.clone(),
@@ -319,6 +133,16 @@ impl MessageFacts<'_> {
             .contains(&&*method)
             .then(|| self.name().map(text))
             .flatten()
+    }
+
+    fn raw(&self) -> Option<Val> {
+        let is_whole = self.partial_head.is_none();
+        is_whole.then(|| Val::utf8_str(self.message.raw().clone()))
+    }
+
+    fn size(&self) -> u64 {
+        let len = self.message.len() as u64;
+        self.partial_head.map_or(len, |(_, len)| len)
     }
 
     fn id(&self) -> Option<Val> {
@@ -410,6 +234,10 @@ fn word(word: &'static str) -> Val {
 
 fn text<'t>(text: impl Into<Cow<'t, str>>) -> Val {
     Val::utf8_str(Bytes::from(text.into().into_owned()))
+}
+
+fn millis(time: Duration) -> Val {
+    Val::from(time.as_secs_f64() * 1e3)
 }
 
 fn number(number: u64) -> Val {
