@@ -5,14 +5,14 @@
 //! hidden; under `missing` which bodies are not there (`raw` is `null` then); under `notes` what people noted.
 
 use super::body::{self, id, text, time, write_value};
-use super::{ExportFormat, report_progress};
+use super::{SessionExporter, report_progress};
 use crate::index::Row;
 use crate::{Error, ProxyMessage, SessionNote, SessionRecord, Verdict, timestamp};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::time::Duration;
 
-pub(super) const JSON: ExportFormat = ExportFormat {
+pub(super) const JSON: SessionExporter = SessionExporter {
     name: "json",
     extension: "json",
     about: "one JSON document: the session and its messages",

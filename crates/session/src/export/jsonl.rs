@@ -2,11 +2,11 @@
 //!
 //! Under redaction of its own an export writes the lines anew.
 
-use super::ExportFormat;
+use super::SessionExporter;
 use crate::{Error, SessionRecord};
 use std::io::Write;
 
-pub(super) const JSONL: ExportFormat = ExportFormat {
+pub(super) const JSONL: SessionExporter = SessionExporter {
     name: "jsonl",
     extension: "jsonl",
     about: "the record's lines as they are, without a torn last one",

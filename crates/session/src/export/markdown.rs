@@ -7,7 +7,7 @@
 mod stderr_block;
 
 use super::body::missing;
-use super::{ExportFormat, report_progress};
+use super::{SessionExporter, report_progress};
 use crate::filter::is_http_error;
 use crate::message::RawBody;
 use crate::session_record::RecordedLine;
@@ -28,7 +28,7 @@ const EXCERPT: usize = 8 * 1024;
 /// How much of a server's error text stands in the table.
 const ERROR_TEXT: usize = 100;
 
-pub(super) const MARKDOWN: ExportFormat = ExportFormat {
+pub(super) const MARKDOWN: SessionExporter = SessionExporter {
     name: "markdown",
     extension: "md",
     about: "a report for people, with a table and every message",

@@ -280,7 +280,7 @@ impl App {
 }
 
 /// `FORMAT PATH`, or a path whose ending names the format.
-fn format_and_path(rest: &str) -> Result<(&'static dyn SessionExporter, &str), String> {
+fn format_and_path(rest: &str) -> Result<(&'static SessionExporter, &str), String> {
     let (first, path) = rest.split_once(' ').unwrap_or((rest, ""));
     if let Some(format) = exporter(first) {
         return match path.trim() {

@@ -121,7 +121,7 @@ fn free_place(record: &RecordConfig) -> RecordLocation {
     RecordLocation::File(names.find(is_free).unwrap_or_else(|| wanted.clone()))
 }
 
-fn exporter_of(record: &RecordConfig) -> Option<&'static dyn SessionExporter> {
+fn exporter_of(record: &RecordConfig) -> Option<&'static SessionExporter> {
     exporter(record.export.as_deref()?)
 }
 
@@ -162,7 +162,7 @@ pub fn finish(parts: &[PathBuf], record: Option<&RecordConfig>, quiet: bool) -> 
 /// Writes an export: private like the record, and whole or not at all.
 pub fn export(
     record: &Path,
-    exporter: &dyn SessionExporter,
+    exporter: &SessionExporter,
     target: &Path,
     existing: file::ExistingFile,
 ) -> Result<u64> {
@@ -176,7 +176,7 @@ pub fn export(
 }
 
 /// `x.jsonl` becomes `x.json`, or `x.2.json` and so on where that is taken.
-fn export_path(record: &Path, exporter: &dyn SessionExporter) -> PathBuf {
+fn export_path(record: &Path, exporter: &SessionExporter) -> PathBuf {
     let first = record.with_extension(exporter.extension());
     let mut names = (1..).map(|number| numbered_record(&first, number));
     let free = names.find(|path| !path.exists());

@@ -33,7 +33,7 @@ fn output(args: &ExportArgs) -> Option<&Path> {
 }
 
 /// The format that is asked for, or else that of the file.
-fn format(args: &ExportArgs) -> Result<&'static dyn SessionExporter> {
+fn format(args: &ExportArgs) -> Result<&'static SessionExporter> {
     if let Some(name) = &args.output_format {
         return exporter(name).context("--output-format: this format is not known");
     }
@@ -99,7 +99,7 @@ fn existing(args: &ExportArgs) -> ExistingFile {
 }
 
 fn write(
-    format: &dyn SessionExporter,
+    format: &SessionExporter,
     session: &SessionRecord,
     out: &mut dyn Write,
     results: ResultPlace,
