@@ -14,7 +14,6 @@ pub use row::Row;
 pub(crate) use connections::ConnectionPlace;
 pub(crate) use file::{load, path_for, store};
 
-use crate::timestamp::TimestampReader;
 use strings::StringTable;
 
 /// Everything the index knows.
@@ -34,7 +33,6 @@ pub(crate) struct Index {
     pub(crate) damaged: u64,
     /// Bytes after the last whole line, when last looked.
     pub(crate) torn: u64,
-    stamps: TimestampReader,
 }
 
 /// A line in the record.

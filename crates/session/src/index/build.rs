@@ -6,6 +6,7 @@ use super::strings::{StringId, hash};
 use super::{Index, LineLocation, Row, VerdictLocation};
 use crate::line_members::{self, LineMembers};
 use crate::lines::{LONGEST_LINE, LineScanner, ReadAt, ScannedLine};
+use crate::timestamp;
 use std::io;
 use std::num::NonZeroU64;
 
@@ -78,7 +79,7 @@ impl Index {
             };
             match key {
                 b"sequence" => row.sequence = line_members::number(value)?,
-                b"timestamp" => row.micros = self.stamps.micros(line_members::string(value)?)?,
+                b"timestamp" => row.micros = timestamp::micros(line_members::string(value)?)?,
                 b"direction" => row.set_direction(line_members::string(value)?),
                 b"transport" => row.set_transport(line_members::string(value)?),
                 b"conn" => row.connection = line_members::connection(value)?,
