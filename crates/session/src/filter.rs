@@ -183,65 +183,48 @@ impl Filter {
         from: usize,
         mut seen: impl FnMut(usize, bool) -> ControlFlow<()>,
     ) -> Result<(), Error> {
-        let Some(first) = session.row(from) else {
-            return Ok(());
-        };
-        let failed = |error| Error::io("read", session.path(), error);
-        let mut lines = LineScanner::new(session.file(), first.offset(), session.covered());
-        let mut next = from;
-        // For a program: the views of the rows before `next`.
-        let mut views = Vec::new();
-        let mut bytes = 0;
-        while let (Some(row), Some(line)) = (session.row(next), lines.next_line().map_err(failed)?)
-        {
-            if line.offset != row.offset() {
-                continue;
-            }
-            next += 1;
-            let long_line;
-            let text = match line.is_whole() {
-                true => line.bytes,
-                false => {
-                    long_line = session.row_line(row)?;
-                    &long_line
-                }
-            };
-            let wanted = match &self.test {
-                FilterTest::Everything => true,
+        if let FilterTest::Jq(program) = &self.test {
+            return self.scan_with(program, session, from, seen);
+        }
+        each_row(session, from, |index, row, line| {
+            let matches = match &self.test {
                 FilterTest::Words(words) => {
                     let left = words.left_after_row(session, row);
-                    left.is_empty() || words::are_in_line(&left, text)
+                    left.is_empty() || words::are_in_line(&left, line)
                 }
-                FilterTest::Pattern(pattern) => recorded_facts::has_pattern(pattern, text),
-                FilterTest::Jq(program) => {
-                    let line = Bytes::copy_from_slice(text);
-                    let recorded = RecordedMessage::read(session, row, &line)?;
-                    let view = recorded.facts(session, row).view(program.needs());
-                    bytes += view.size();
-                    views.push(view);
-                    if views.len() >= MOST_ROWS || bytes >= MOST_BYTES {
-                        bytes = 0;
-                        if self
-                            .tell_rows(program, next, std::mem::take(&mut views), &mut seen)?
-                            .is_break()
-                        {
-                            return Ok(());
-                        }
-                    }
-                    continue;
-                }
+                FilterTest::Pattern(pattern) => recorded_facts::has_pattern(pattern, line),
+                FilterTest::Everything | FilterTest::Jq(_) => true,
             };
-            if seen(next - 1, wanted).is_break() {
-                return Ok(());
+            Ok(seen(index, matches))
+        })
+    }
+
+    /// [`Filter::scan`] for a program, which is handed many rows at a time.
+    fn scan_with(
+        &self,
+        program: &Arc<JqProgram>,
+        session: &SessionRecord,
+        from: usize,
+        mut seen: impl FnMut(usize, bool) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        // The views of the rows before `next`.
+        let (mut views, mut bytes, mut next) = (Vec::new(), 0, from);
+        each_row(session, from, |index, row, line| {
+            let recorded = RecordedMessage::read(session, row, &Bytes::copy_from_slice(line))?;
+            let view = recorded.facts(session, row).view(program.needs());
+            next = index + 1;
+            bytes += view.size();
+            views.push(view);
+            if views.len() < MOST_ROWS && bytes < MOST_BYTES {
+                return Ok(ControlFlow::Continue(()));
             }
+            bytes = 0;
+            self.tell_rows(program, next, std::mem::take(&mut views), &mut seen)
+        })?;
+        match views.is_empty() {
+            true => Ok(()),
+            false => self.tell_rows(program, next, views, &mut seen).map(drop),
         }
-        if let FilterTest::Jq(program) = &self.test
-            && !views.is_empty()
-        {
-            // Nobody needs to know whether the last of them was the one that was looked for.
-            let _ = self.tell_rows(program, next, views, &mut seen)?;
-        }
-        Ok(())
     }
 
     /// Judges the rows before `next` by their views, and tells `seen` of each.
@@ -286,6 +269,34 @@ impl Filter {
             judged => Ok(judged.unwrap_or(false)),
         }
     }
+}
+
+/// Shows `each` the rows from `from` on with their lines, in one pass over the record. It may stop that.
+fn each_row(
+    session: &SessionRecord,
+    from: usize,
+    mut each: impl FnMut(usize, &Row, &[u8]) -> Result<ControlFlow<()>, Error>,
+) -> Result<(), Error> {
+    let Some(first) = session.row(from) else {
+        return Ok(());
+    };
+    let failed = |error| Error::io("read", session.path(), error);
+    let mut lines = LineScanner::new(session.file(), first.offset(), session.covered());
+    let mut next = from;
+    while let (Some(row), Some(line)) = (session.row(next), lines.next_line().map_err(failed)?) {
+        if line.offset != row.offset() {
+            continue;
+        }
+        let flow = match line.is_whole() {
+            true => each(next, row, line.bytes)?,
+            false => each(next, row, &session.row_line(row)?)?,
+        };
+        if flow.is_break() {
+            break;
+        }
+        next += 1;
+    }
+    Ok(())
 }
 
 /// Two filters are the same if they are typed the same.
