@@ -58,7 +58,7 @@ Examples:
   mcp-proxy attach 5e550001              a specific proxy
 
 Without a terminal, `mcp-proxy inspect ID --follow` prints messages as they come, and `ctl` decides
-about held ones. Quitting does not affect the proxy; if it would keep holding messages, q asks first.";
+about held ones. Quitting does not affect the proxy. If messages would stay held, q asks first.";
 
 /// Open the terminal UI on a running proxy, and decide about the messages it holds.
 #[derive(Debug, clap::Args)]

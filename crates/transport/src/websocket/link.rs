@@ -214,7 +214,10 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> MessageReader<S> {
         if let Err(over) = self.memory.resize(bytes.len()) {
             let ends = MessageEnds::of(&bytes);
             let refused = RefusedMessage { over, ends };
-            self.refusals.extend(refused.answer(Side::Client));
+            // A client sends requests, and an extension answers.
+            let answer = refused.answer(Side::Client);
+            self.refusals
+                .extend(answer.or_else(|| refused.answer(Side::Server)));
             return Ok(());
         }
         self.memory.release();
