@@ -318,7 +318,7 @@ impl Connection {
     /// Sends an answer of ours to the server of a connection that is passed through, in a task. The server asked on the
     /// stream of `asked`.
     pub fn deliver(self: &Arc<Self>, asked: ExchangeId, answer: Frame) {
-        let Body::Whole(message) = answer.body else {
+        let Body::Message(message) = answer.body else {
             return;
         };
         let sequence = answer.sequence;

@@ -91,7 +91,7 @@ impl FrameWriter for InProcessWriter {
         Box::pin(async move {
             let sender = self.0.as_ref().ok_or(LinkEnd::Closed)?;
             for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
-                if let Body::Whole(message) = frame.body {
+                if let Body::Message(message) = frame.body {
                     sender.send(message).await.map_err(|_| LinkEnd::Closed)?;
                 }
             }

@@ -215,5 +215,5 @@ impl MessagePipeline {
 }
 
 fn is_notification(frame: &Frame) -> bool {
-    matches!(&frame.body, Body::Whole(message) if message.kind() == Kind::Notification)
+    matches!(&frame.body, Body::Message(message) if message.kind() == Kind::Notification)
 }

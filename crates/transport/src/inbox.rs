@@ -29,7 +29,7 @@ impl ByteSize for InboxItem {
     fn bytes(&self) -> usize {
         match self {
             InboxItem::Frame(Frame {
-                body: Body::Whole(message),
+                body: Body::Message(message),
                 ..
             }) => message.len(),
             InboxItem::Frame(_) | InboxItem::End(_) => 0,

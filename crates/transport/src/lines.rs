@@ -105,7 +105,7 @@ impl<R: AsyncRead + Unpin + Send> LineReader<R> {
                         StreamId::Only,
                         self.side.into(),
                         TransportEnvelope::Line(end),
-                        Body::Whole(Message::parse(message)),
+                        Body::Message(Message::parse(message)),
                     ));
                 }
                 LineUnit::GivenUp(ends) => self.finish_refusal(&ends, into),
@@ -246,7 +246,7 @@ impl<W: AsyncWrite + Unpin + Send> LineWriter<W> {
             else {
                 continue;
             };
-            let Body::Whole(message) = &frame.body else {
+            let Body::Message(message) = &frame.body else {
                 continue;
             };
             let end = match frame.envelope {
@@ -299,7 +299,7 @@ fn first_unwritten(frames: &[OutgoingFrame], bytes: usize) -> usize {
         else {
             continue;
         };
-        if let Body::Whole(message) = &frame.body {
+        if let Body::Message(message) = &frame.body {
             end += message.len();
             if bytes < end {
                 return place;

@@ -89,7 +89,7 @@ pub enum Body {
     /// No message: a GET, a 202, a comment.
     Empty,
     /// A message.
-    Whole(Message),
+    Message(Message),
 }
 
 /// One of the two sides of the proxy.
@@ -179,7 +179,7 @@ impl Frame {
             stream,
             origin,
             TransportEnvelope::Bare,
-            Body::Whole(message),
+            Body::Message(message),
         )
     }
 

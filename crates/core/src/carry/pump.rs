@@ -312,7 +312,7 @@ impl Pump {
         let unsent = std::mem::take(&mut self.output.forward);
         let unsent = unsent.into_iter().filter_map(OutgoingFrame::into_written);
         let answer_with_why = |frame: Frame| match &frame.body {
-            Body::Whole(message) if message.is_answer() => {
+            Body::Message(message) if message.is_answer() => {
                 let id = message.id();
                 let message = error_response(id.as_ref(), failure.code, &failure.text, None);
                 Some(Frame::message(frame.stream, Origin::Proxy, message).into())

@@ -394,11 +394,11 @@ pub(crate) fn with_message(mut frame: Frame, message: Message) -> Frame {
         TransportEnvelope::Line(_) => {
             // A message on stdio must be one line; only JSON can be flattened, anything else is sent as it is.
             let flat = flatten(&message).unwrap_or(message);
-            frame.body = Body::Whole(flat);
+            frame.body = Body::Message(flat);
             return frame;
         }
         TransportEnvelope::Bare => {}
     }
-    frame.body = Body::Whole(message);
+    frame.body = Body::Message(message);
     frame
 }

@@ -97,7 +97,7 @@ impl MessagePipeline {
         else {
             return;
         };
-        if let (Body::Whole(message), Some(sequence)) = (&frame.body, frame.sequence) {
+        if let (Body::Message(message), Some(sequence)) = (&frame.body, frame.sequence) {
             self.connection
                 .note_released(self.direction, message, sequence);
         }
@@ -106,7 +106,7 @@ impl MessagePipeline {
     /// A cancel is forwarded; the request that it names is not, if it is still held. Whose request that is was decided when the
     /// cancel was recorded. Modern clients cancel over HTTP by closing the stream.
     fn note_cancel(&self, frame: &Frame) {
-        let Body::Whole(message) = &frame.body else {
+        let Body::Message(message) = &frame.body else {
             return;
         };
         let is_cancel = message.kind() == Kind::Notification
@@ -129,7 +129,7 @@ impl MessagePipeline {
 
     /// Who wants to hold it.
     fn hold_reason(&self, frame: &Frame, now: Duration) -> Option<(HoldReason, Message)> {
-        let (Body::Whole(message), Some(sequence)) = (&frame.body, frame.sequence) else {
+        let (Body::Message(message), Some(sequence)) = (&frame.body, frame.sequence) else {
             return None;
         };
         let intercept = self.connection.run.intercept();

@@ -21,11 +21,11 @@ impl MessagePipeline {
         now: Duration,
     ) -> Option<Frame> {
         match &frame.body {
-            Body::Whole(message) if self.is_stray(&frame.envelope, message.raw()) => {
+            Body::Message(message) if self.is_stray(&frame.envelope, message.raw()) => {
                 self.note_stray(record_writer, message.raw(), now);
                 return None;
             }
-            Body::Whole(message) => {
+            Body::Message(message) => {
                 frame.sequence = Some(self.record_message(record_writer, &frame, message, now));
             }
             Body::Empty => self.record_empty(record_writer, &frame, now),

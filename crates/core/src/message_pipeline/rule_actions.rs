@@ -22,7 +22,7 @@ impl MessagePipeline {
         output: &mut PipelineOutput,
     ) -> Option<OutgoingFrame> {
         let run = &self.connection.run;
-        let (Body::Whole(message), Some(number)) = (&frame.body, frame.sequence) else {
+        let (Body::Message(message), Some(number)) = (&frame.body, frame.sequence) else {
             return Some(frame.into());
         };
         if !run.rules().is_active() {

@@ -43,7 +43,7 @@ impl MockWriter {
         let say = self.say.clone().ok_or(LinkEnd::Closed)?;
         let mut onward = Vec::new();
         for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
-            let Body::Whole(message) = &frame.body else {
+            let Body::Message(message) = &frame.body else {
                 continue;
             };
             // A real server has to be greeted, and told what it is to know.

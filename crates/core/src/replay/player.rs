@@ -333,7 +333,7 @@ impl FrameWriter for PlayerWriter {
                 true => AnswerSource::Link,
                 false => AnswerSource::Server,
             };
-            if let Body::Whole(message) = frame.body {
+            if let Body::Message(message) = frame.body {
                 state.receive(message, whose);
             }
         }

@@ -48,7 +48,7 @@ impl ReplayResponseReader {
         remove_replay_answers(&self.connection, &mut self.output);
         let mut replies = Vec::new();
         let written = |outgoing: OutgoingFrame| match outgoing.into_written()?.body {
-            Body::Whole(message) => Some(message),
+            Body::Message(message) => Some(message),
             _ => None,
         };
         replies.extend(self.output.reply.drain(..).filter_map(written));

@@ -260,7 +260,7 @@ impl ReplayConversation {
             .into_iter()
             .filter_map(OutgoingFrame::into_written);
         let heard = frames.filter_map(|frame| match frame.body {
-            Body::Whole(message) => Some(ReceivedMessage {
+            Body::Message(message) => Some(ReceivedMessage {
                 sequence: frame.sequence?,
                 message,
                 own: frame.origin == Origin::Proxy,

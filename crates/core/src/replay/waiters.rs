@@ -86,7 +86,7 @@ impl ReplayWaiters {
             return;
         }
         answers.retain(|answer| {
-            let Body::Whole(message) = &answer.frame().body else {
+            let Body::Message(message) = &answer.frame().body else {
                 return true;
             };
             !self.tell(message, Err(why.to_owned()))
@@ -179,7 +179,7 @@ fn without_replay_answer(
 ) -> Option<OutgoingFrame> {
     match outgoing {
         OutgoingFrame::Frame(frame) => {
-            let Body::Whole(message) = &frame.body else {
+            let Body::Message(message) = &frame.body else {
                 return Some(frame.into());
             };
             match take_replay_portion(connection, message, frame.sequence) {
@@ -190,11 +190,11 @@ fn without_replay_answer(
         }
         OutgoingFrame::Dropped(frame) => {
             let is_of_replay =
-                matches!(&frame.body, Body::Whole(message) if connection.is_of_replay(message));
+                matches!(&frame.body, Body::Message(message) if connection.is_of_replay(message));
             (!is_of_replay).then_some(OutgoingFrame::Dropped(frame))
         }
         OutgoingFrame::Replacement { original, frame } if connection.is_of_replay(&original) => {
-            if let Body::Whole(message) = &frame.body {
+            if let Body::Message(message) = &frame.body {
                 drop(take_replay_portion(connection, message, frame.sequence));
             }
             drop(take_replay_portion(connection, &original, frame.sequence));

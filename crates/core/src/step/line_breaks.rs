@@ -26,7 +26,7 @@ pub(super) fn flatten_line_breaks(
         let OutgoingFrame::Frame(mut frame) = outgoing else {
             continue;
         };
-        let Body::Whole(message) = &frame.body else {
+        let Body::Message(message) = &frame.body else {
             continue;
         };
         let Some(flat) = flatten(message) else {
@@ -41,7 +41,7 @@ pub(super) fn flatten_line_breaks(
         stage
             .connection
             .record_proxy_verdict(frame.sequence, "flatten", why);
-        frame.body = Body::Whole(flat);
+        frame.body = Body::Message(flat);
         output.forward.push(frame.into());
     }
     Ok(())
@@ -52,7 +52,7 @@ fn is_broken(outgoing: &OutgoingFrame) -> bool {
     let OutgoingFrame::Frame(frame) = outgoing else {
         return false;
     };
-    matches!(&frame.body, Body::Whole(message) if message.has_line_break())
+    matches!(&frame.body, Body::Message(message) if message.has_line_break())
 }
 
 /// The answer to its sender; nobody waits for one to a notification or to an answer.

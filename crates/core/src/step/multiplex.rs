@@ -47,7 +47,7 @@ pub(super) fn multiplex_ids(
 
 fn whole(frame: &Frame) -> Option<Message> {
     match &frame.body {
-        Body::Whole(message) => Some(message.clone()),
+        Body::Message(message) => Some(message.clone()),
         _ => None,
     }
 }
@@ -76,7 +76,7 @@ fn place(stage: &StepContext<'_>, frame: Frame, message: &Message) -> Option<Fra
     let (stream, message) = recipient(stage, message)?;
     Some(Frame {
         stream,
-        body: Body::Whole(message),
+        body: Body::Message(message),
         ..frame
     })
 }
@@ -104,7 +104,7 @@ fn to_server(
     }
     match under_our_ids(stage, frame.stream, message) {
         Ok(changed) => {
-            frame.body = Body::Whole(changed);
+            frame.body = Body::Message(changed);
             Ok(Some(frame))
         }
         Err(MultiplexerError::UnknownRequest) => {

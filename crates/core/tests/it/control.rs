@@ -160,7 +160,7 @@ impl ControlledRun {
             ExchangeId(1),
             Origin::Client,
             TransportEnvelope::Line(LineEnd::Lf),
-            Body::Whole(Message::parse(raw.to_owned())),
+            Body::Message(Message::parse(raw.to_owned())),
         );
         let mut pipeline = self.connection.message_pipeline(Direction::ClientToServer);
         let now = self.run.now();

@@ -29,7 +29,7 @@ fn stdio(run: &Arc<ProxyRun>) -> Arc<Connection> {
 }
 
 fn request(stream: impl Into<StreamId>, text: &str) -> Frame {
-    let body = Body::Whole(Message::parse(text.to_owned()));
+    let body = Body::Message(Message::parse(text.to_owned()));
     Frame::new(
         stream,
         Origin::Client,

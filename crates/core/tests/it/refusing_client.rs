@@ -79,7 +79,7 @@ fn request() -> Option<Frame> {
         StreamId::Only,
         Origin::Client,
         TransportEnvelope::Line(LineEnd::Lf),
-        Body::Whole(Message::parse(r#"{"id":1,"method":"tools/call"}"#)),
+        Body::Message(Message::parse(r#"{"id":1,"method":"tools/call"}"#)),
     ))
 }
 

@@ -41,14 +41,14 @@ impl SharedConnection {
             ExchangeId(exchange),
             direction.from().into(),
             TransportEnvelope::Line(LineEnd::Lf),
-            Body::Whole(Message::parse(text.to_owned())),
+            Body::Message(Message::parse(text.to_owned())),
         )];
         let mut pipeline = self.connection.message_pipeline(direction);
         pipeline
             .pass(&mut frames, Duration::ZERO, &mut output)
             .unwrap();
         let text = |frame: Frame| match frame.body {
-            Body::Whole(message) => (
+            Body::Message(message) => (
                 frame.stream.exchange().unwrap().0,
                 String::from_utf8(message.raw().to_vec()).unwrap(),
             ),
@@ -65,7 +65,7 @@ impl SharedConnection {
     fn flood(&self, count: u64) -> (usize, Vec<Frame>) {
         let request = Message::parse(r#"{"id":7,"method":"a"}"#);
         let frame = |exchange: u64| {
-            let body = Body::Whole(request.clone());
+            let body = Body::Message(request.clone());
             let envelope = TransportEnvelope::Line(LineEnd::Lf);
             Frame::new(ExchangeId(exchange), Origin::Client, envelope, body)
         };
@@ -182,7 +182,7 @@ fn a_request_over_the_limit_is_answered_and_not_sent() {
         panic!("{} answers", refused.len());
     };
     assert_eq!(refusal.stream, ExchangeId(16_384).into());
-    let Body::Whole(answer) = &refusal.body else {
+    let Body::Message(answer) = &refusal.body else {
         panic!("{refusal:?}");
     };
     assert_eq!(answer.id().unwrap().token(), b"7");

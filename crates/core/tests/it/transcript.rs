@@ -51,7 +51,7 @@ impl FrameWriter for PeerWriter {
         frames: &'a mut Vec<OutgoingFrame>,
     ) -> BoxFuture<'a, Result<(), LinkEnd>> {
         for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
-            if let Body::Whole(message) = frame.body {
+            if let Body::Message(message) = frame.body {
                 let _ = self.0.send(Some(message.raw().to_vec()));
             }
         }
@@ -231,7 +231,7 @@ impl TestPeer {
             StreamId::Only,
             self.side.into(),
             TransportEnvelope::Line(LineEnd::Lf),
-            Body::Whole(Message::parse(text.to_owned())),
+            Body::Message(Message::parse(text.to_owned())),
         );
         self.say.as_ref().unwrap().send(Ok(frame)).unwrap();
     }

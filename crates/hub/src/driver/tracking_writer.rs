@@ -164,7 +164,7 @@ fn number_and_bytes(outgoing: &OutgoingFrame) -> (u64, u64) {
         _ => None,
     };
     let (sent, bytes) = match &outgoing.frame().body {
-        Body::Whole(message) => (request_number(message), message.len() + 1),
+        Body::Message(message) => (request_number(message), message.len() + 1),
         Body::Empty => (None, 0),
     };
     (original.max(sent).unwrap_or_default(), bytes as u64)

@@ -47,7 +47,7 @@ fn hand_over(
             sequence: frame.sequence,
             origin: frame.origin,
         };
-        if let Body::Whole(message) = frame.body {
+        if let Body::Message(message) = frame.body {
             driver.with_hub(|hub| handle(hub, message, source));
         }
     }

@@ -143,7 +143,7 @@ impl FrameReader for CredentialFilter {
 impl CredentialFilter {
     /// Takes a frame out of the conversation if it shows a token and is not a handshake.
     fn takes(&self, frame: &Frame) -> bool {
-        let Body::Whole(message) = &frame.body else {
+        let Body::Message(message) = &frame.body else {
             return false;
         };
         let is_taken = self.tokens.are_shown_by(message);
@@ -155,7 +155,7 @@ impl CredentialFilter {
 
     /// Checks the handshake that is first in line.
     async fn check_first(&mut self) {
-        let Some(Body::Whole(handshake)) = self.early.first().map(|frame| &frame.body) else {
+        let Some(Body::Message(handshake)) = self.early.first().map(|frame| &frame.body) else {
             return;
         };
         let (driver, user) = (&self.driver, &self.user);
@@ -192,7 +192,7 @@ impl CredentialFilter {
 }
 
 fn is_handshake(frame: &Frame) -> bool {
-    matches!(&frame.body, Body::Whole(message) if opening::is_handshake(message))
+    matches!(&frame.body, Body::Message(message) if opening::is_handshake(message))
 }
 
 /// Tells the relay when its client does not read, before the conversation ends for that.
@@ -247,7 +247,7 @@ impl FrameWriter for ToRelay {
         self.user.change(now, |relay, now| {
             let written = frames.drain(..).filter_map(OutgoingFrame::into_written);
             for frame in written {
-                if let Body::Whole(message) = frame.body {
+                if let Body::Message(message) = frame.body {
                     relay.message(self.id, message, now);
                 }
             }

@@ -50,7 +50,7 @@ async fn read(
 ) -> LinkEnd {
     loop {
         let messages = frames.drain(..).filter_map(|frame| match frame.body {
-            Body::Whole(message) => Some(message),
+            Body::Message(message) => Some(message),
             _ => None,
         });
         take_messages(driver, user, id, messages).await;

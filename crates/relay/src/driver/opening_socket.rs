@@ -145,7 +145,7 @@ async fn credentials(
         read.map_err(|_| SocketOutput::default())?;
         let mut rest = std::mem::take(&mut frames).into_iter();
         while let Some(frame) = rest.next() {
-            let Body::Whole(message) = &frame.body else {
+            let Body::Message(message) = &frame.body else {
                 continue;
             };
             match opening.message(message) {

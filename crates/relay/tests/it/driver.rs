@@ -81,7 +81,7 @@ impl FrameWriter for TestWriter {
         Box::pin(async move {
             let _read = self.handle.is_read.lock().await;
             for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
-                let Body::Whole(message) = frame.body else {
+                let Body::Message(message) = frame.body else {
                     panic!("in pieces");
                 };
                 self.handle.messages_begun.fetch_add(1, Ordering::Relaxed);

@@ -68,7 +68,7 @@ pub(crate) struct PostedMessage {
 impl PostedMessage {
     /// Of a frame with a whole message; others are not POSTed.
     pub(crate) fn new(frame: Frame) -> Option<(Message, PostedMessage)> {
-        let Body::Whole(message) = frame.body else {
+        let Body::Message(message) = frame.body else {
             return None;
         };
         let posted = PostedMessage {

@@ -15,8 +15,10 @@ pub(crate) fn dropped_response(outgoing: Option<OutgoingFrame>) -> HttpResponse 
     }
     let is_dropped = matches!(outgoing, Some(OutgoingFrame::Dropped(_)));
     match outgoing.map(|outgoing| outgoing.frame().body.clone()) {
-        Some(Body::Whole(message)) if is_dropped && !message.expects_any_answer() => withheld(202),
-        Some(Body::Whole(answer)) if !is_dropped => json(200, answer),
+        Some(Body::Message(message)) if is_dropped && !message.expects_any_answer() => {
+            withheld(202)
+        }
+        Some(Body::Message(answer)) if !is_dropped => json(200, answer),
         _ => withheld(502),
     }
 }

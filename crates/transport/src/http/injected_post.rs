@@ -118,7 +118,7 @@ impl InjectedPost {
         let is_rpc = is_rpc(&message);
         let body = match bytes.is_empty() || (status.is_success() && !is_rpc) {
             true => Body::Empty,
-            false => Body::Whole(message),
+            false => Body::Message(message),
         };
         let envelope = TransportEnvelope::Response(Box::new(parts));
         self.take(&mut aside, envelope, body).await?;

@@ -95,7 +95,7 @@ impl OutgoingBody {
     /// What a frame carries whole.
     pub fn of(body: Body) -> OutgoingBody {
         match body {
-            Body::Whole(message) => OutgoingBody::whole(message.into_raw()),
+            Body::Message(message) => OutgoingBody::whole(message.into_raw()),
             _ => OutgoingBody::empty(),
         }
     }

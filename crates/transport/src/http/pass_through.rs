@@ -185,7 +185,7 @@ impl HttpPassThrough {
                 message.method().as_deref() == Some("tools/list")
             });
         let before = message.clone();
-        let body = message.map_or(Body::Empty, Body::Whole);
+        let body = message.map_or(Body::Empty, Body::Message);
         let envelope = TransportEnvelope::Request(Box::new(parts));
         let frame = Frame::new(exchange, Origin::Client, envelope, body);
         let passed = pass_request(&connection, &mut pipeline, frame, progress_sender).await?;
@@ -197,7 +197,7 @@ impl HttpPassThrough {
                 sequence,
                 ..
             })) => {
-                if let (Body::Whole(after), Some(before)) = (&body, &before)
+                if let (Body::Message(after), Some(before)) = (&body, &before)
                     && after.raw() != before.raw()
                 {
                     let params = self.remote.tools().of(after);

@@ -74,7 +74,7 @@ pub(crate) fn progress_channel() -> (ProgressSender, mpsc::Receiver<Bytes>) {
 impl ProgressSender {
     /// Tells it, if the client reads.
     pub(crate) fn try_send(&self, frame: &Frame) {
-        if let Body::Whole(message) = &frame.body {
+        if let Body::Message(message) = &frame.body {
             drop(self.0.try_send(event_of(message)));
         }
     }

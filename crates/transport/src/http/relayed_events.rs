@@ -240,7 +240,7 @@ impl RelayedEvents {
             let Some(frame) = outgoing.into_written() else {
                 continue;
             };
-            if let (Some(tools), Body::Whole(message)) = (&self.tools, &frame.body) {
+            if let (Some(tools), Body::Message(message)) = (&self.tools, &frame.body) {
                 tools.note(message);
             }
             let sequence = frame.sequence;
@@ -275,14 +275,14 @@ impl Drop for RelayedEvents {
 }
 
 fn is_answer(frame: &Frame) -> bool {
-    matches!(&frame.body, Body::Whole(message) if matches!(message.kind(), Kind::Response | Kind::Error))
+    matches!(&frame.body, Body::Message(message) if matches!(message.kind(), Kind::Response | Kind::Error))
 }
 
 /// The bytes of an event as they stand in a stream.
 fn wire_bytes(frame: Frame) -> Bytes {
     match (frame.body, frame.envelope) {
         (_, TransportEnvelope::Event(event)) => event.wire,
-        (Body::Whole(message), _) => message.into_raw(),
+        (Body::Message(message), _) => message.into_raw(),
         _ => Bytes::new(),
     }
 }
@@ -291,7 +291,7 @@ fn wire_bytes(frame: Frame) -> Bytes {
 pub(crate) fn event_frame(event: SseEvent) -> (TransportEnvelope, Body) {
     let is_message = event.event.as_deref().is_none_or(|name| name == "message");
     let body = match &event.data {
-        Some(data) if is_message && !data.is_empty() => Body::Whole(Message::parse(data.clone())),
+        Some(data) if is_message && !data.is_empty() => Body::Message(Message::parse(data.clone())),
         _ => Body::Empty,
     };
     (TransportEnvelope::Event(Box::new(event)), body)

@@ -354,7 +354,7 @@ impl HttpSession {
     /// Records a message that is turned away by a rule of the transport, and the answer to it.
     pub(crate) fn refuse(&self, frame: Frame, code: ErrorCode, text: &str) {
         let (stream, id) = match &frame.body {
-            Body::Whole(message) => (frame.stream, message.id()),
+            Body::Message(message) => (frame.stream, message.id()),
             _ => return,
         };
         let now = self.connection.run.now();
@@ -475,7 +475,7 @@ pub(crate) fn frame(
     message: Message,
 ) -> Frame {
     let envelope = TransportEnvelope::Request(Box::new(parts));
-    Frame::new(stream, Origin::Client, envelope, Body::Whole(message))
+    Frame::new(stream, Origin::Client, envelope, Body::Message(message))
 }
 
 mod era_probe;

@@ -232,7 +232,7 @@ impl SseStreamWriter {
             return Err(LinkEnd::Closed);
         };
         for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
-            let Body::Whole(message) = frame.body else {
+            let Body::Message(message) = frame.body else {
                 continue;
             };
             let item = StreamItem::Message(StreamMessage {

@@ -221,7 +221,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> MessageReader<S> {
             return Ok(());
         }
         self.memory.release();
-        let body = Body::Whole(Message::parse(bytes));
+        let body = Body::Message(Message::parse(bytes));
         let (stream, origin) = (StreamId::Only, Origin::Client);
         into.push(Frame::new(stream, origin, TransportEnvelope::Bare, body));
         Ok(())
@@ -286,7 +286,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> FrameWriter for MessageWriter<S> 
             }
             let mut socket_frames = VecDeque::with_capacity(frames.len());
             for frame in frames.drain(..).filter_map(OutgoingFrame::into_written) {
-                if let Body::Whole(message) = frame.body {
+                if let Body::Message(message) = frame.body {
                     split(message.into_raw(), &mut socket_frames);
                 }
             }

@@ -67,7 +67,7 @@ async fn read(link: &mut Link) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     link.reader.read(&mut frames).await.unwrap();
     let raw = frames.into_iter().map(|frame| match frame.body {
-        Body::Whole(message) => message.raw().to_vec(),
+        Body::Message(message) => message.raw().to_vec(),
         other => panic!("{other:?}"),
     });
     raw.collect()
@@ -76,7 +76,7 @@ async fn read(link: &mut Link) -> Vec<Vec<u8>> {
 /// Messages for the peer.
 async fn write(link: &mut Link, messages: &[&str]) -> Result<(), LinkEnd> {
     let frames = messages.iter().map(|text| {
-        let body = Body::Whole(Message::parse((*text).to_owned()));
+        let body = Body::Message(Message::parse((*text).to_owned()));
         let (stream, origin) = (StreamId::Only, Origin::Server);
         OutgoingFrame::from(Frame::new(stream, origin, TransportEnvelope::Bare, body))
     });
@@ -97,7 +97,7 @@ async fn messages_pass_in_both_directions_from_two_tasks() {
     });
     let writing = tokio::spawn(async move {
         for _ in 0..100 {
-            let body = Body::Whole(Message::parse("to the client"));
+            let body = Body::Message(Message::parse("to the client"));
             let (stream, origin) = (StreamId::Only, Origin::Server);
             let frame = Frame::new(stream, origin, TransportEnvelope::Bare, body);
             writer.write(&mut vec![frame.into()]).await.unwrap();

@@ -195,7 +195,7 @@ async fn read(reader: &mut dyn FrameReader) -> Vec<(Origin, Message)> {
     let mut frames = Vec::new();
     soon(reader.read(&mut frames)).await.unwrap();
     let messages = frames.into_iter().map(|frame| match frame.body {
-        Body::Whole(message) => (frame.origin, message),
+        Body::Message(message) => (frame.origin, message),
         other => panic!("{other:?}"),
     });
     messages.collect()

@@ -152,7 +152,7 @@ async fn ask_over_link(server: &TcpListener, kind: Transport, tokens: Arc<Tokens
     link.writer.write(&mut frames).await.unwrap();
     let mut read = Vec::new();
     soon(link.reader.read(&mut read)).await.unwrap();
-    let Body::Whole(answer) = &read[0].body else {
+    let Body::Message(answer) = &read[0].body else {
         panic!("no whole message");
     };
     serde_json::from_slice(answer.raw()).unwrap()

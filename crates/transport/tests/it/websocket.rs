@@ -53,7 +53,7 @@ async fn echo(mut link: Link, handle: Arc<WebSocketHandle>) -> SocketEnd {
     let mut frames = Vec::new();
     while link.reader.read(&mut frames).await.is_ok() {
         for frame in frames.drain(..) {
-            if matches!(&frame.body, Body::Whole(message) if message.raw() == "close") {
+            if matches!(&frame.body, Body::Message(message) if message.raw() == "close") {
                 handle.set_close(4000, "as you wish");
                 link.writer.close().await;
             } else if link.writer.write(&mut vec![frame.into()]).await.is_err() {

@@ -77,7 +77,7 @@ fn shortening_hub(folder: &tempfile::TempDir) -> (RunningProgram, String) {
     let EndpointAddress::Command(server) = demo(EndpointKind::Stdio).address else {
         panic!("it is a command");
     };
-    let config = json!({"mcpServers": {"demo": {"command": server[0], "args": server[1..3]}}});
+    let config = json!({"mcpServers": {"demo": {"command": server[0], "args": server[1..]}}});
     let path = folder.path().join("config.json");
     std::fs::write(&path, config.to_string()).expect("the config file can be written");
     let path = path.to_str().expect("a temporary name is UTF-8");

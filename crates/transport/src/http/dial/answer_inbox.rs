@@ -77,7 +77,7 @@ impl AnswerInbox {
     pub(crate) async fn record_failure(&self, parts: Parts, body: Message) {
         let body = match body.is_empty() {
             true => Body::Empty,
-            false => Body::Whole(body),
+            false => Body::Message(body),
         };
         let envelope = TransportEnvelope::Response(Box::new(parts));
         self.record(Frame::new(StreamId::Only, Origin::Server, envelope, body))
@@ -182,7 +182,7 @@ pub(crate) fn received(envelope: TransportEnvelope, message: Message) -> Frame {
         StreamId::Only,
         Origin::Server,
         envelope,
-        Body::Whole(message),
+        Body::Message(message),
     )
 }
 

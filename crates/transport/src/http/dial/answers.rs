@@ -177,7 +177,7 @@ impl HttpLink {
             }
             end.retry_ms = event.retry.or(end.retry_ms);
             let (envelope, body) = event_frame(event);
-            let Body::Whole(message) = body else {
+            let Body::Message(message) = body else {
                 continue;
             };
             if matches!(message.kind(), Kind::Response | Kind::Error) {

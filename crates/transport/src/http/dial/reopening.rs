@@ -277,7 +277,7 @@ impl HttpLink {
                 let SseUnit::Event(event) = unit else {
                     continue;
                 };
-                let (envelope, Body::Whole(message)) = event_frame(event) else {
+                let (envelope, Body::Message(message)) = event_frame(event) else {
                     continue;
                 };
                 if let Some(message) = self.answers.take_own(id, envelope, message).await {

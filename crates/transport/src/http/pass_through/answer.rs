@@ -90,7 +90,7 @@ impl HttpPassThrough {
         }
         let body = match bytes.is_empty() {
             true => Body::Empty,
-            false => Body::Whole(Message::parse(bytes)),
+            false => Body::Message(Message::parse(bytes)),
         };
         let envelope = TransportEnvelope::Response(Box::new(parts));
         let frame = Frame::new(exchange, Origin::Server, envelope, body);

@@ -43,7 +43,7 @@ impl HttpSession {
         // The body of an answer counts since it was collected; a server in this process counts what it sends.
         let counts_already = matches!(frame.envelope, TransportEnvelope::Response(_))
             || self.connection.server() == Transport::InProcess;
-        let Body::Whole(message) = frame.body else {
+        let Body::Message(message) = frame.body else {
             return None;
         };
         let mut state = self.state();
@@ -131,7 +131,7 @@ impl HttpSession {
     /// The client's request reached the server as something else: its stream waits for the answer to that, if there will
     /// be one.
     fn request_replaced(&self, frame: Frame) -> Option<RoutedMessage> {
-        let (Body::Whole(message), StreamId::Exchange(exchange)) = (&frame.body, frame.stream)
+        let (Body::Message(message), StreamId::Exchange(exchange)) = (&frame.body, frame.stream)
         else {
             return None;
         };
@@ -149,7 +149,7 @@ impl HttpSession {
 
     /// A message that was dropped ends the exchange of the client that waits for it.
     fn place_dropped(&self, frame: Frame, end: StreamItem) -> Option<RoutedMessage> {
-        let Body::Whole(message) = &frame.body else {
+        let Body::Message(message) = &frame.body else {
             return None;
         };
         let mut state = self.state();

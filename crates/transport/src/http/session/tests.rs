@@ -174,7 +174,7 @@ async fn a5_an_answer_that_was_collected_counts_once() {
         StreamId::Only,
         Origin::Server,
         envelope,
-        Body::Whole(answer),
+        Body::Message(answer),
     );
     let mut writer = SessionWriter::new(Arc::clone(&session));
     writer.write(&mut vec![frame.into()]).await.unwrap();

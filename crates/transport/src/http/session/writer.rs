@@ -73,7 +73,7 @@ impl SessionWriter {
         let OutgoingFrame::Frame(frame) = frame else {
             return false;
         };
-        let Body::Whole(message) = &frame.body else {
+        let Body::Message(message) = &frame.body else {
             return false;
         };
         self.session.connection.server() == Transport::InProcess

@@ -123,7 +123,7 @@ impl SseSession {
             self.deliver(endpoint, message.clone()).await?;
             loop {
                 let frame = stream.next().await.map_err(|end| end.to_string())?;
-                if let Body::Whole(message) = frame.body
+                if let Body::Message(message) = frame.body
                     && let Some(answer) = self.answers.take_own(&id, frame.envelope, message).await
                 {
                     return Ok(answer);

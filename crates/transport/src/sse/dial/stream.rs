@@ -99,7 +99,7 @@ impl SseServerStream {
                 Ok(frame) => frame,
                 Err(end) => return end,
             };
-            if let Body::Whole(message) = &frame.body
+            if let Body::Message(message) = &frame.body
                 && message.is_answer()
             {
                 session.note_answer(message);
@@ -124,7 +124,7 @@ impl SseServerStream {
                     }
                     _ => continue,
                 };
-                if let (envelope, Body::Whole(message)) = event_frame(event) {
+                if let (envelope, Body::Message(message)) = event_frame(event) {
                     return Ok(received(envelope, message));
                 }
             }
