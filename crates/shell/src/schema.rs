@@ -1,7 +1,4 @@
 //! JSON Schema as tools use it: which types a schema allows, whether a value obeys it, and the line that it breaks.
-//!
-//! The check is our own. The crates for it bring dozens of others (Unicode tables for host names, big numbers), for keywords
-//! that tools hardly use. A keyword that is not known here is not checked: the server has the last word.
 
 mod check;
 mod excerpt;

@@ -118,7 +118,6 @@ fn what_is_not_understood_is_left_to_the_server() {
     for schema in [
         json!(true),
         json!({"type": 3}),
-        json!({"pattern": "(?<!a)b"}),
         json!({"$ref": "https://example.com/schema"}),
         json!({"format": "email", "contentEncoding": "base64"}),
     ] {
@@ -127,72 +126,37 @@ fn what_is_not_understood_is_left_to_the_server() {
 }
 
 #[test]
-fn a_deep_value_ends_the_check_and_not_the_program() {
+fn a_deep_value_and_a_schema_that_refers_to_itself_end() {
     let tree = json!({"items": {"$ref": "#"}});
     let deep = (0..200).fold(json!([]), |inner, _| json!([inner]));
     assert_eq!(violations(&tree, &deep), []);
+    for keyword in ["anyOf", "allOf", "oneOf"] {
+        let schema = json!({keyword: [{"$ref": "#"}, {"$ref": "#"}, {"type": "string"}]});
+        let _ = violations(&schema, &json!(1));
+    }
+    let _ = violations(&json!({"not": {"$ref": "#"}}), &json!(1));
 }
 
 #[test]
-fn alternatives_that_refer_to_themselves_end() {
-    for keyword in ["anyOf", "oneOf", "allOf"] {
-        let schema = json!({keyword: [{"$ref": "#"}, {"$ref": "#"}]});
-        assert_eq!(violations(&schema, &json!(1)), [], "{keyword}");
-    }
-    let schema = json!({"not": {"$ref": "#"}});
-    assert_eq!(violations(&schema, &json!(1)), []);
-}
-
-#[test]
-fn an_alternative_that_is_not_wholly_checked_neither_fits_nor_excludes() {
-    let date = json!({"type": "string", "format": "date"});
-    let address = json!({"type": "string", "format": "email"});
-    for (schema, value) in [
-        (json!({"oneOf": [date, address]}), json!("2026-01-01")),
-        (json!({"oneOf": [{"type": "string"}, address]}), json!("x")),
-        (json!({"not": date}), json!("x")),
-        (
-            json!({"not": {"properties": {"a": date}}}),
-            json!({"a": "x"}),
-        ),
-        (json!({"not": {"not": {"not": date}}}), json!("x")),
-        (json!({"not": {"anyOf": [date, address]}}), json!("x")),
-        (json!({"not": {"pattern": "(?<!a)b"}}), json!("x")),
-        (
-            json!({"not": {"$ref": "https://example.com/schema"}}),
-            json!("x"),
-        ),
-        (
-            json!({"if": date, "then": false, "else": false}),
-            json!("x"),
-        ),
-    ] {
-        assert_eq!(violations(&schema, &value), [], "{schema} {value}");
-    }
-    for (schema, value) in [
-        (
-            json!({"oneOf": [{"title": "A"}, {"description": "B"}, date]}),
-            json!("x"),
-        ),
-        (json!({"oneOf": [date, address]}), json!(1)),
-        (
-            json!({"not": {"anyOf": [date, {"type": "string"}]}}),
-            json!("x"),
-        ),
-    ] {
-        assert!(!violations(&schema, &value).is_empty(), "{schema} {value}");
-    }
-}
-
-#[test]
-fn a_pattern_is_compiled_once() {
-    let shared = SharedState {
-        steps: Cell::new(0),
-        patterns: RefCell::default(),
-    };
-    for _ in 0..2 {
-        assert!(shared.pattern("a+").is_some());
-        assert!(shared.pattern("(?<!a)b").is_none());
-    }
-    assert_eq!(shared.patterns.borrow().len(), 2);
+fn problems_are_said_in_words() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "size": {"type": ["integer", "null"], "minimum": 3},
+            "items": {"items": {"properties": {"name": {"enum": ["red", "green"]}}}},
+            "either": {"anyOf": [{"type": "string"}, {"type": "integer", "maximum": 3}]}
+        },
+        "required": ["size"],
+        "additionalProperties": false
+    });
+    let values = [
+        json!({"sizes": 3}),
+        json!({"size": "3"}),
+        json!({"size": 1, "items": [{"name": "red"}, {"name": "gren"}]}),
+        json!({"size": 3, "either": 4}),
+        json!({"size": 3, "either": []}),
+    ];
+    let found = values.iter().flat_map(|value| violations(&schema, value));
+    let said = found.map(|violation| format!("{}: {}", violation.place, violation.problem));
+    insta::assert_snapshot!(said.collect::<Vec<_>>().join("\n"));
 }
