@@ -180,7 +180,7 @@ impl ExtensionSide {
         }
     }
 
-    /// There was no memory for an answer. `refusal` has its id.
+    /// Memory ran out for an answer. `refusal` has its id.
     pub(crate) fn answer_refused(
         &mut self,
         socket: SocketId,

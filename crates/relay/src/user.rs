@@ -164,7 +164,7 @@ impl UserRelay {
         });
     }
 
-    /// There was no memory for an extension's answer. `refusal` has its id.
+    /// Memory ran out for an extension's answer. `refusal` has its id.
     pub fn answer_refused(&mut self, socket: SocketId, refusal: &Message, now: RelayTime) {
         self.run(now, |_, extensions, context| {
             extensions.answer_refused(socket, refusal, context);

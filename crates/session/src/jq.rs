@@ -1,6 +1,6 @@
 //! jq: the language and the library of `jaq`, with regular expressions of the crate `regex`.
 //!
-//! `jaq` cannot be interrupted, so whoever runs a program bounds it from outside: [`crate::program_thread`] for programs of the
+//! `jaq` cannot be interrupted, so its caller has to bound it from outside: [`crate::program_thread`] for programs of the
 //! proxy's owner, a process with limits for those of clients. What repeats without end looks itself whether its caller still waits.
 //!
 //! Not here: what a program is asked. See [`crate::filter`] and [`crate::Change`].

@@ -42,7 +42,7 @@ pub struct LineReader<R> {
     ended: bool,
 }
 
-/// A line that is larger than allowed, or that there is no room for.
+/// A line that is larger than allowed, or does not fit into memory.
 #[derive(Default)]
 struct RefusedLine {
     over: Option<OverBudget>,

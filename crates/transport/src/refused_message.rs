@@ -3,7 +3,7 @@
 use mcp_proxy_core::OverBudget;
 use mcp_proxy_wire::{Id, Kind, Message, MessageEnds, PartialHead, Side};
 
-/// A message that there is no room for.
+/// A message that does not fit into memory.
 pub(crate) struct RefusedMessage {
     /// Why.
     pub over: OverBudget,

@@ -1,7 +1,7 @@
 //! The index on disk: `<record>.idx`.
 //!
 //! Little-endian: magic, the offset it covers, a fingerprint of the record's bytes at both ends of that range, eight numbers, the
-//! rows, the verdicts, the connections, the strings, a checksum. Whatever does not fit makes the whole file worthless, and that is no loss: it is
+//! rows, the verdicts, the connections, the strings, a checksum. Anything that does not fit makes the whole file worthless, which costs little: it is
 //! rebuilt from the record. Written under a temporary name and renamed.
 
 use super::connections::ConnectionPlace;

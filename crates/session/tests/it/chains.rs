@@ -118,7 +118,7 @@ fn files_that_name_each_other_in_a_circle_are_read_once() {
     change(first, "{", continues);
     let continued = format!(r#""continued_in":"{}","messages""#, name(first));
     change(last, r#""messages""#, continued);
-    // The type of a line comes first, so that one is no record any more; the others are.
+    // The type of a line comes first, so that file stops being a record; the others still are.
     assert!(SessionRecord::open(first).is_ok());
     assert_eq!(SessionRecord::open(last).unwrap().len(), 8);
     assert!(!store::list(record.folder()).unwrap().is_empty());

@@ -22,7 +22,7 @@ pub enum CollectedBody {
     TooLarge(IncomingBody),
     /// There is no room for more of it in memory: the rest.
     NoRoom(OverBudget, IncomingBody),
-    /// The body broke off or stalled after so many bytes, and why.
+    /// The body broke off or stalled after this many bytes, and why.
     Broken(usize, String),
 }
 

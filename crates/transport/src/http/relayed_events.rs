@@ -146,7 +146,7 @@ impl RelayedEvents {
         }
     }
 
-    /// An event that there was no room for is skipped. The request that it answers gets an error in its place.
+    /// Skips an event that did not fit into memory. The request that it answers gets an error instead.
     fn answer_refused(&mut self, refused: &RefusedMessage) {
         let open = self.connection.open_requests(Direction::ClientToServer);
         let here = open
